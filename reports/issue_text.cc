@@ -1,10 +1,8 @@
 #include "reports/issue_text.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <re2/re2.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "reports/markdown/text.h"
@@ -17,48 +15,6 @@ namespace {
 constexpr std::size_t kIssueTitle = 120, kIssueLine = 300;
 constexpr std::size_t kIssueTracebackBytes = 6 * 1024;
 constexpr std::size_t kRedirectionsShown = 5;
-
-// Tokens that are known by their form, wherever they stand.
-constexpr std::array<const char*, 6> kTokens{
-    R"(\bhf_[A-Za-z0-9]{16,})",                              // Hugging Face
-    R"(\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,})",  // GitHub
-    R"(\bglpat-[\w-]{16,})",                                 // GitLab
-    R"(\bsk-[\w-]{16,})",                                    // OpenAI and others
-    R"(\bAKIA[A-Z0-9]{12,})",                                // AWS
-    R"(\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)",                  // JSON Web Token
-};
-
-const re2::RE2& token_pattern() {
-    static const re2::RE2 pattern(fmt::format("({})", fmt::join(kTokens, "|")));
-    return pattern;
-}
-
-// Values of what has a secret name: NAME=value as a shell writes it, 'NAME': 'value' as Python
-// prints a mapping, name = "value" as in code. A number or None is no secret.
-std::string mask_named_values(std::string_view text) {
-    static const re2::RE2 pattern(
-        R"((\b[A-Z][A-Z0-9_]*=|['"]?\b[A-Za-z_]\w*['"]?\s*[=:]\s*['"]|(?i:\bbearer\s+))([^\s'",;]+))");
-    static const re2::RE2 name_pattern(R"(([A-Za-z_]\w*))");
-    std::string out;
-    re2::StringPiece rest(text.data(), text.size());
-    re2::StringPiece before, value;
-    while (!rest.empty()) {
-        const re2::StringPiece all = rest;
-        if (!re2::RE2::FindAndConsume(&rest, pattern, &before, &value)) break;
-        std::string name;
-        re2::RE2::PartialMatch(before, name_pattern, &name);
-        const bool secret = name.size() == 6 && re2::RE2::FullMatch(name, "(?i)bearer")
-                                ? true
-                                : is_secret_name(name) && !name.ends_with("Error");
-        out.append(all.data(), static_cast<std::size_t>(before.data() - all.data()));
-        out.append(before.data(), before.size());
-        if (secret)
-            out += kMasked;
-        else
-            out.append(value.data(), value.size());
-    }
-    return out.append(rest.data(), rest.size());
-}
 
 // "/home/NAME/x", "/Users/NAME/x", "/root/x" → "~/x", whoever ran it.
 std::string with_tilde(std::string text) {
@@ -135,12 +91,6 @@ std::string devices_in_test(const CaseView& test) {
 
 }  // namespace
 
-std::string without_secrets(std::string_view text) {
-    std::string masked = mask_named_values(mask_url_passwords(text));
-    re2::RE2::GlobalReplace(&masked, token_pattern(), std::string(kMasked));
-    return with_tilde(std::move(masked));
-}
-
 std::optional<std::string> issue_text(const RunView& run, const CaseView& test) {
     if (!needs_attention(test.state)) return std::nullopt;
     const FailureView* const failure = failure_of(test);
@@ -176,7 +126,7 @@ std::optional<std::string> issue_text(const RunView& run, const CaseView& test) 
     if (const std::string redirections = devices_in_test(test); !redirections.empty())
         text += "\n## Devices in this test\n\n" + redirections;
     text += "\n## Environment\n\n" + versions_of(run);
-    return without_secrets(text);
+    return with_tilde(std::move(text));
 }
 
 }  // namespace compat::reports

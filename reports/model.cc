@@ -17,7 +17,6 @@
 #include "runner/analysis/gaps.h"
 #include "runner/analysis/marks.h"
 #include "runner/base/names.h"
-#include "runner/base/secrets.h"
 #include "runner/store/store.h"
 
 namespace compat::reports {
@@ -61,10 +60,9 @@ bool ended_in_order(const ModuleRecord& record) {
     return record.outcome == ModuleOutcome::completed || record.outcome == ModuleOutcome::no_tests;
 }
 
-// But its key line. `to`: a FailureView or a ClusterView.
+// But its texts. `to`: a FailureView or a ClusterView.
 template <class View>
 void set_cause(View& to, const parsers::Failure& failure) {
-    to.signature = failure.signature;
     const auto& why = failure.diagnosis;
     if (!why) return;
     to.cause = name_of(why->cause);
@@ -161,8 +159,9 @@ class ModelBuilder::Impl {
             add_cost(view, job);
             log_urls.push_back(log_url(job.log));
             for (const parsers::Diagnostic& d : job.record.diagnostics)
-                view.diagnostics.push_back(fmt::format(
-                    "{}{}, byte {}: {}", attempt_words(module, job), d.file, d.offset, d.message));
+                view.diagnostics.push_back(fmt::format("{}{}, byte {}: {}",
+                                                       attempt_words(module, job), d.file, d.offset,
+                                                       masked(d.message)));
         }
         const analysis::Verdicts verdicts = take_verdicts(module);
         const ModuleRecord& record = verdicts.record;
@@ -170,7 +169,7 @@ class ModelBuilder::Impl {
         view.path = module.path;
         view.url = links_.resolve(start);
         view.outcome = record.outcome;
-        view.reason = record.reason;
+        view.reason = masked(record.reason);
         view.attempts = static_cast<int>(module.attempts.size());
         view.last_known_cases = module.last_known_cases;
         if (!module.attempts.empty()) {
@@ -203,6 +202,9 @@ class ModelBuilder::Impl {
             }
             if (needs_attention(test.state)) {
                 test.diagnosis = ways_.diagnosis(record.cases[i], module.diagnostics);
+                if (test.diagnosis)
+                    for (DiagnosticAttemptView& attempt : test.diagnosis->attempts)
+                        attempt.key_line = masked(attempt.key_line);
                 test.attribution = ways_.attribution(record.cases[i]);
                 if (histories-- > 0) test.history = history_of(test);
                 if (const auto own = redirections.find(test.id); own != redirections.end())
@@ -353,7 +355,7 @@ class ModelBuilder::Impl {
         CaseView view;
         view.id = record.id;
         view.state = record.state;
-        view.reason = record.reason;
+        view.reason = masked(record.reason);
         view.pseudo = record.pseudo;
         view.duration_s = record.duration_s;
         const parsers::Location& place = place_of(record, module);
@@ -369,7 +371,7 @@ class ModelBuilder::Impl {
             SubtestView& subtest = view.subtests.emplace_back();
             subtest.id = record.id + " " + sub.label;
             subtest.state = sub.state;
-            subtest.reason = sub.reason;
+            subtest.reason = masked(sub.reason);
             if (sub.failure) subtest.failure = failure_view(*sub.failure);
         }
         if (!run_.imported && needs_attention(record.state))
@@ -383,6 +385,7 @@ class ModelBuilder::Impl {
         view.type = failure.type;
         view.message = masked(failure.message);
         set_cause(view, failure);
+        view.signature = masked(failure.signature);
         view.key_line = masked(failure.key_line());
         view.traceback = masked(failure.traceback);
         for (const parsers::Frame& frame : failure.frames) {
@@ -413,7 +416,7 @@ class ModelBuilder::Impl {
         for (const parsers::DeviceEvent& event : record.device_events) {
             if (event.message.empty()) continue;
             RefusalView& refusal = refusals[event.test].emplace_back();
-            refusal.message = event.message;
+            refusal.message = masked(event.message);
             if (event.location.file.empty()) continue;
             refusal.place =
                 fmt::format("{}:{}", links_.shown(event.location.file), event.location.line);
@@ -475,10 +478,11 @@ class ModelBuilder::Impl {
             ++model_.attributions[attributed->as.empty() ? attributed->cause
                                                          : fmt::format("{}{}", attributed->cause,
                                                                        analysis::kInferred)];
-        std::set<std::string_view> seen;
+        std::set<std::string> seen;
         const auto add = [&](const parsers::Failure& failure) {
-            if (failure.signature.empty() || !seen.insert(failure.signature).second) return;
-            ClusterView& cluster = clusters_[failure.signature];
+            const std::string signature = masked(failure.signature);
+            if (signature.empty() || !seen.insert(signature).second) return;
+            ClusterView& cluster = clusters_[signature];
             const bool is_first = ++cluster.tests == 1;
             cluster.expected += expected;
             const bool is_first_unexpected = !expected && cluster.tests - cluster.expected == 1;
@@ -488,6 +492,7 @@ class ModelBuilder::Impl {
             shows_this.expected = cluster.expected;
             cluster = std::move(shows_this);
             set_cause(cluster, failure);
+            cluster.signature = signature;
             cluster.key_line = masked(failure.key_line());
             if (const auto named = analysis::gaps_in(failure, target()); !named.empty())
                 cluster.gap = named.front().key;
@@ -550,6 +555,7 @@ class ModelBuilder::Impl {
             RedirectionView& view = views.emplace_back();
             std::tie(view.kind, view.op, view.from, view.to, view.message, view.file, view.line) =
                 key;
+            view.message = masked(view.message);
             view.count = site.count;
             view.tests = site.tests;
         }

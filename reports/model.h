@@ -21,6 +21,7 @@
 #include "runner/analysis/attempts.h"
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
+#include "runner/base/secrets.h"
 
 namespace compat::store {
 struct StoredRun;
@@ -342,9 +343,9 @@ struct ModelOptions {
     std::filesystem::path report_folder;  // relative links start here
     OtherRuns other_runs{};               // for attribution
     PastRuns past_runs{};                 // for histories
-    // Masked in messages and tracebacks, with what follows secret names (base/secrets.h).
-    std::vector<std::string> secrets{};
-    bool may_copy = true;                 // as LinkSource::may_copy
+    // Masked in all text that a suite wrote, but the names of tests (base/secrets.h).
+    std::vector<std::string> secrets = own_secret_values();
+    bool may_copy = true;  // as LinkSource::may_copy
 };
 
 // Takes a run's modules one at a time, in planned order. Reads the suite's source to check links,

@@ -284,7 +284,9 @@ class RunParts : public Renderer {
         reason_.add(failure || test.reason.empty() ? -1 : index_of_reason(test.reason));
         SplitPart::Place place{-1, -1};
         if (has_details(test)) {
-            const bool may = model_.issue_texts && issue_texts_ < kMostIssueTexts;
+            // A running run's page is made again and again.
+            const bool may =
+                model_.issue_texts && !model_.run.running && issue_texts_ < kMostIssueTexts;
             const auto issue = may ? issue_text(model_.run, test) : std::nullopt;
             issue_texts_ += issue.has_value();
             place = details_.add(detail_json(test, log, issue), give_);

@@ -21,7 +21,6 @@
 #include "runner/run/ci/github.h"
 #include "runner/run/comparison/baseline.h"
 #include "runner/run/database_wait.h"
-#include "runner/run/variables.h"
 #include "runner/store/comparable.h"
 
 namespace compat::run {
@@ -127,7 +126,7 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
     auto past = reports::past_runs_of(store, run.info);
     if (!past) return tl::unexpected(past.error());
     const fs::path folder = results / run.info.folder;
-    const auto secrets = secret_values(inherited_environment());
+    const auto secrets = own_secret_values();
     reports::ModelBuilder builder(run, {folder, report_folder, std::move(*others), std::move(*past),
                                         secrets, receiver.may_copy});
     reports::ReportModel model;

@@ -13,6 +13,7 @@
 #include "runner/archive/results.h"
 #include "runner/archive/run_folder.h"
 #include "runner/archive/shards.h"
+#include "runner/base/secrets.h"
 #include "runner/display/device_lines.h"
 #include "runner/run/comparison/baseline.h"
 #include "runner/run/reporting.h"
@@ -137,6 +138,8 @@ Expected<MadePage> PageMakers::run(const std::string& name) const {
     const run::RunReceiver receiver{
         [&](reports::ReportModel& model, reports::PageSources sources) -> Expected<void> {
             model.run.running = builder.page.live;
+            // Its page is made again and again.
+            if (builder.page.live) sources.excerpts = {};
             renderer = reports::run_parts(model, std::move(sources), builder.sink());
             return {};
         },
@@ -185,6 +188,7 @@ Expected<MadePage> PageMakers::test(const std::string& id) const {
         return fail(ErrorKind::usage, fmt::format("no stored run has the test {}", id),
                     "the list of runs leads to each run's tests");
     if (entries->size() > kListedResults) entries->resize(kListedResults);
+    const std::vector<std::string> secrets = own_secret_values();
     std::vector<reports::ListedResult> results;
     for (const store::HistoryEntry& entry : *entries) {
         const auto run = store->load_run(entry.run);
@@ -196,7 +200,7 @@ Expected<MadePage> PageMakers::test(const std::string& id) const {
              display::redirection_words({info.device, info.simulated, info.shim, info.policy,
                                          info.fallback, info.rerun_argv.empty()}),
              entry.state, entry.duration_s,
-             entry.key_line.empty() ? entry.reason : entry.key_line});
+             mask_secrets(entry.key_line.empty() ? entry.reason : entry.key_line, secrets)});
     }
     return page_of_summary(test_address(id), reports::test_summary(id, results));
 }

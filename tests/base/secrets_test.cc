@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace compat {
 namespace {
 
@@ -30,13 +32,40 @@ TEST(Secrets, AreMaskedBehindTheirNames) {
     EXPECT_EQ(mask_secrets(R"(KEY="a 'b' c" x)", {}), R"(KEY="<set>" x)");
     EXPECT_EQ(mask_secrets("KEY='cut at the end", {}), "KEY='<set>");
     EXPECT_EQ(mask_secrets("assert SECRET == 'x'", {}), "assert SECRET == '<set>'");
+    EXPECT_EQ(mask_secrets(R"(ENV="HF_TOKEN=sekret99" B=c)", {}), R"(ENV="HF_TOKEN=<set>" B=c)");
+    EXPECT_EQ(mask_secrets(R"(PASSWORD="my long phrase")", {}), R"(PASSWORD="<set>")");
     EXPECT_EQ(mask_secrets("git clone https://me:pw@host/x", {}),
               "git clone https://me:<set>@host/x");
 }
 
+TEST(Secrets, AreQuotedPasswordsOfAnyName) {
+    EXPECT_EQ(mask_secrets(R"(connect(password="my long phrase", port=1))", {}),
+              R"(connect(password="<set>", port=1))");
+    EXPECT_EQ(mask_secrets("{'db_passwd': 'x', 'client_secret': 'y'}", {}),
+              "{'db_passwd': '<set>', 'client_secret': '<set>'}");
+    EXPECT_EQ(mask_secrets("apiKey == 'x' != 'y'", {}), "apiKey == '<set>' != 'y'");
+}
+
+TEST(Secrets, AreTokensOfKnownForms) {
+    const std::string tail = "0123456789abcdefghij";
+    for (const char* start : {"hf_", "ghp_", "github_pat_", "glpat-", "sk-", "Bearer "})
+        EXPECT_EQ(mask_secrets("got " + (start + tail) + ", no", {}), "got <set>, no") << start;
+    EXPECT_EQ(mask_secrets("AKIAIOSFODNN7EXAMPLE", {}), "<set>");
+    EXPECT_EQ(mask_secrets("(eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2ln)", {}), "(<set>)");
+}
+
+TEST(Secrets, OfThisProgramAreThoseOfItsEnvironment) {
+    const char* const name = "COMPAT_TEST_OWN_TOKEN";
+    ASSERT_EQ(::setenv(name, "sekret=99", 1), 0);
+    EXPECT_THAT(own_secret_values(), ::testing::Contains("sekret=99"));
+    ASSERT_EQ(::unsetenv(name), 0);
+    EXPECT_THAT(own_secret_values(), ::testing::Not(::testing::Contains("sekret=99")));
+}
+
 TEST(Secrets, AreNotOrdinaryCode) {
     for (const char* text : {"sorted(rows, key=len)", "KeyError: 'x'", "token = next(it)", "TOKEN",
-                             "KEY=", "key: value"})
+                             "KEY=", "key: value", "assert key == 'a'", "pad_token='[PAD]'",
+                             "password = ask()", "the bearer of this", "risk-free", "tokens=3"})
         EXPECT_EQ(mask_secrets(text, {}), text);
 }
 

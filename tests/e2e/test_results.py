@@ -1,4 +1,6 @@
 """Tests what looks after stored runs: a test's history (`show TEST`), `prune`, sizes in `runs`, and `open`."""
+import base64
+import gzip
 import os
 import pty
 import re
@@ -86,6 +88,35 @@ def test_show_masks_secrets(runner, python, suite):
     assert "    failed: AssertionError: the value is <set> is the value; API_KEY=<set>" in shown
     assert "        AssertionError: the value is <set> is the value; API_KEY=<set>" in shown
     assert "hunter2" in runner("show", CASE).out, "else this test would show nothing"
+
+
+def report_text(file):
+    """The file's text, and of an HTML page what its packed parts say."""
+    text = file.read_text()
+    packed = re.findall(r'data-encoding="gzip-base64">([^<]*)<', text)
+    assert packed or file.suffix != ".html"
+    return text + "".join(gzip.decompress(base64.b64decode(part)).decode() for part in packed)
+
+
+def test_reports_mask_secrets(runner, python, suite):
+    """In each report and comparison, whoever writes it; the log stays as it was written."""
+    run_with(runner, suite, python, "good")
+    ran = run_with(runner, suite, python, "hunter2 is the value; API_KEY=0123abc")
+    asks = {"env": {"DB_PASSWORD": "hunter2"}}
+    files = ["report.md", "report.json", "report.html", "junit.xml", "ctrf.json", "summary.md"]
+
+    def written():
+        assert runner("report", "latest", "--format", "md,json,html,junit,ctrf,github", **asks).code == 0
+        shown = runner("show", "latest", **asks).out
+        shown += runner("compare", "latest~1", "latest", **asks).out
+        return {name: report_text(ran.folder / name) for name in files} | {"show": shown}
+
+    for name, text in written().items():
+        assert "hunter2" not in text and "0123abc" not in text, name
+        assert "<set>" in text or "&lt;set&gt;" in text, name
+    asks.clear()
+    assert all("hunter2" in text for text in written().values()), "else this test would show nothing"
+    assert any("hunter2" in log.read_text() for log in ran.folder.glob("modules/**/*.log"))
 
 
 def test_show_says_that_a_log_is_gone(runner, python, suite):

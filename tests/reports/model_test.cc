@@ -185,6 +185,43 @@ TEST_F(ModelTest, TheLastAttemptDecidesAndAllAreListed) {
     EXPECT_TRUE(model.accounting.closed);
 }
 
+TEST_F(ModelTest, ASecretIsMaskedInAllThatASuiteWrote) {
+    const std::string secret = "sekret99";
+    store::StoredModule& module = stored.modules[0];
+    parsers::ModuleRecord& record = module.attempts[0].record;
+    for (parsers::CaseRecord& test : record.cases) {
+        test.reason += " " + secret;
+        for (parsers::SubCase& sub : test.subcases) sub.reason = secret;
+        if (test.state == State::failed || test.state == State::errored)
+            test.failure = test.also.emplace_back(samples::failure(root(), "OSError", secret));
+    }
+    record.device_events.push_back(
+        {record.cases[2].id, "refusal", "aten::mm", "mps", "", {}, 1, secret});
+    record.diagnostics[0].message = secret;
+    parsers::CaseRecord& again = module.diagnostics[0].record.cases[0];
+    again.state = State::failed;
+    again.failure = samples::failure(root(), "OSError", secret);
+    module.attempts.insert(module.attempts.begin(), module.attempts[0]);  // a first attempt
+    module.attempts[1].attempt = 3;
+    stored.modules[1].not_run_reason = secret;
+    const auto everything = [&](const std::vector<std::string>& secrets) {
+        const samples::Model model = samples::model(stored, run_folder(), secrets);
+        std::string text = samples::to_json(model) + samples::to_markdown(model);
+        for (const ModuleView& view : model.modules)
+            for (const CaseView& test : view.cases)
+                for (const RefusalView& refusal : test.refusals) text += refusal.message;
+        for (const CaseView& test : model.modules[0].cases)
+            if (test.diagnosis)
+                for (const auto& attempt : test.diagnosis->attempts) text += attempt.key_line;
+        for (const FirstStep& step : model.first_steps) text += step.title;
+        return text;
+    };
+    ASSERT_THAT(everything({}), HasSubstr(secret)) << "else this test would show nothing";
+    const std::string masked = everything({secret});
+    const std::size_t at = masked.find(secret);
+    EXPECT_EQ(at, std::string::npos) << masked.substr(at > 200 ? at - 200 : 0, 400);
+}
+
 TEST_F(ModelTest, MismatchesNameTheirModule) {
     stored.modules[0].attempts[0].record.collected = 13;
     const samples::Model model = build();

@@ -156,8 +156,10 @@ struct Model : ReportModel {
     std::vector<ModuleView> modules;
 };
 
-inline Model model(const Run& stored, const fs::path& folder) {
-    ModelBuilder builder(stored, {folder, folder});
+// `secrets`: masked in it.
+inline Model model(const Run& stored, const fs::path& folder,
+                   const std::vector<std::string>& secrets = {}) {
+    ModelBuilder builder(stored, {folder, folder, {}, {}, secrets});
     std::vector<ModuleView> modules;
     for (const store::StoredModule& module : stored.modules) {
         builder.add(module);

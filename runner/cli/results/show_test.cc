@@ -16,7 +16,6 @@
 #include "runner/display/history/history_strip.h"
 #include "runner/display/output.h"
 #include "runner/display/terminal.h"
-#include "runner/run/variables.h"
 
 namespace compat::cli {
 
@@ -109,11 +108,10 @@ void print_excerpt(const TestInRun& test, const std::vector<std::string>& secret
 // The result and, of a failure, all that helps to understand it.
 void print_result(const TestInRun& test) {
     const reports::CaseView& view = *test.view;
-    const auto secrets = secret_values(run::inherited_environment());
+    const auto secrets = own_secret_values();
     const auto* const failure = reports::failure_of(view);
     const std::string& why = failure ? failure->key_line : view.reason;
-    print("    {}{}\n", parsers::name_of(view.state),
-          why.empty() ? "" : ": " + masked(why, secrets));
+    print("    {}{}\n", parsers::name_of(view.state), why.empty() ? "" : ": " + printable(why));
     if (failure && !failure->cause.empty())
         print("    cause: {}: {}\n", failure->cause, reports::cause_means(failure->cause));
     print_ways(view, "    ");
@@ -121,8 +119,7 @@ void print_result(const TestInRun& test) {
     if (view.diagnosis)
         for (const auto& attempt : view.diagnosis->attempts)
             print("        {}: {}{}  {}\n", attempt.step, parsers::name_of(attempt.state),
-                  attempt.key_line.empty() ? "" : ": " + masked(attempt.key_line, secrets),
-                  attempt.log);
+                  attempt.key_line.empty() ? "" : ": " + printable(attempt.key_line), attempt.log);
     if (failure) print_place(*failure, test.root, secrets);
     print_excerpt(test, secrets);
     if (view.reproduce) print("    run it again: {}\n", printable(view.reproduce->runner));

@@ -14,6 +14,7 @@
 #include "runner/analysis/comparison.h"
 #include "runner/analysis/device_ids.h"
 #include "runner/base/clock.h"
+#include "runner/base/secrets.h"
 #include "runner/display/device_lines.h"
 #include "runner/run/comparison/noise.h"
 #include "runner/store/compared_runs.h"
@@ -330,6 +331,7 @@ Expected<std::vector<ChangedTest>> changed_tests(const Half& a, const Half& b,
     auto next_in_run = in_run->begin(), next_in_baseline = in_baseline->begin();
     std::vector<ChangedTest> tests;
     tests.reserve(candidates.size());
+    const std::vector<std::string> secrets = own_secret_values();
     for (Candidate& c : candidates) {
         ChangedTest& test = tests.emplace_back();
         test.change = c.change;
@@ -343,12 +345,13 @@ Expected<std::vector<ChangedTest>> changed_tests(const Half& a, const Half& b,
             store::ResultDetail& detail = is_run ? *next_in_run++ : *next_in_baseline++;
             const ComparedTest& side = is_run ? *c.test.run : *c.test.baseline;
             test.cause = side.cause;
-            test.signature = side.signature;
+            test.signature = mask_secrets(side.signature, secrets);
             test.why =
                 detail.key_line.empty() ? std::move(detail.reason) : std::move(detail.key_line);
             test.log = std::move(detail.log);
             test.pseudo = detail.pseudo;
         }
+        test.why = mask_secrets(test.why, secrets);
         if (c.id_in_baseline != c.id_in_run && c.test.baseline && c.test.run)
             test.baseline_id = c.id_in_baseline;
         test.id = c.test.run ? std::move(c.id_in_run) : std::move(c.id_in_baseline);

@@ -40,7 +40,7 @@ inline constexpr std::array<FormatRow, 7> kFormats{{
 // Error: usage, if this program was built without what the format needs.
 [[nodiscard]] Expected<void> can_write(Format format);
 
-// What a run writes unless it is told otherwise.
+// The formats that a run writes by default.
 inline constexpr std::string_view kDefaultFormats = "md,json,html";
 // Those that this program can write (html/page.h).
 [[nodiscard]] std::vector<Format> default_formats();

@@ -18,21 +18,15 @@ using Json = nlohmann::ordered_json;
 // The longest lists and texts.
 struct SummaryCaps {
     std::size_t clusters = 100, gaps = 200, load_failures = 100, redirections = 500, leaked = 100,
-                mismatches = 100, groups = 100, history = 100, first_steps = 10, counts = 200;
+                mismatches = 100, groups = 100, history = 100, counts = 200;
     std::size_t text = 4000;  // bytes
 
     [[nodiscard]] SummaryCaps halved() const {
-        return {clusters / 2,
-                gaps / 2,
-                load_failures / 2,
-                redirections / 2,
-                leaked / 2,
-                mismatches / 2,
-                groups / 2,
-                history / 2,
-                first_steps,
-                counts / 2,
-                std::max<std::size_t>(text / 2, 100)};
+        return {clusters / 2,      gaps / 2,
+                load_failures / 2, redirections / 2,
+                leaked / 2,        mismatches / 2,
+                groups / 2,        history / 2,
+                counts / 2,        std::max<std::size_t>(text / 2, 100)};
     }
 };
 
@@ -106,7 +100,7 @@ Json run_part(const ReportModel& model, const Json& run, const CopiedSources& so
              {"links", {{"total", model.links_total}, {"unresolved", model.links_unresolved}}},
              {"blind_spots", list_of(model.blind_spots, blind_spot_json)},
              {"expectations", expectations_json(model.expectations)},
-             {"first_steps", list_of(model.first_steps, first_step_json, caps.first_steps)},
+             {"first_steps", list_of(model.first_steps, first_step_json)},
              {"causes", std::move(causes)},
              {"diagnoses", counts_json(model.diagnoses, caps.counts)},
              {"attributions", counts_json(model.attributions, caps.counts)},

@@ -144,29 +144,17 @@ FirstStep step_of(const LoadFailureView& failure) {
     return step;
 }
 
-}  // namespace
-
-const CauseAdvice& advice_for(Cause cause) {
-    return *std::find_if(kAdvice.begin(), kAdvice.end(),
-                         [&](const CauseAdvice& row) { return row.cause == cause; });
-}
-
-namespace {
-
 // Where the clusters broke, most tests first.
 std::vector<StepPlace> places_of(const ReportModel& model, const FailureGroup& group) {
     std::vector<StepPlace> places;
+    std::map<std::string_view, std::size_t> known;  // a group may have a place for each test
     for (const std::size_t i : group.clusters) {
         const ClusterView& cluster = model.clusters[i];
         const std::int64_t tests = cluster.tests - cluster.expected;
         if (cluster.place.empty() || tests == 0) continue;
-        const auto known = std::find_if(places.begin(), places.end(), [&](const StepPlace& at) {
-            return at.place == cluster.place;
-        });
-        if (known == places.end())
-            places.push_back({cluster.place, cluster.place_url, tests});
-        else
-            known->tests += tests;
+        const auto [at, is_new] = known.try_emplace(cluster.place, places.size());
+        if (is_new) places.push_back({cluster.place, cluster.place_url, 0});
+        places[at->second].tests += tests;
     }
     std::stable_sort(places.begin(), places.end(),
                      [](const auto& a, const auto& b) { return a.tests > b.tests; });
@@ -175,6 +163,11 @@ std::vector<StepPlace> places_of(const ReportModel& model, const FailureGroup& g
 }
 
 }  // namespace
+
+const CauseAdvice& advice_for(Cause cause) {
+    return *std::find_if(kAdvice.begin(), kAdvice.end(),
+                         [&](const CauseAdvice& row) { return row.cause == cause; });
+}
 
 std::vector<FailureGroup> failure_groups(const ReportModel& model) {
     std::vector<FailureGroup> groups;

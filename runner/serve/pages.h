@@ -19,7 +19,7 @@ namespace compat::serve {
 
 class Pages {
   public:
-    // Of the results in this folder. `on_error` is told, from any thread, of what is wrong with the
+    // Of the results in this folder. `on_error` is called, from any thread, with errors of the
     // results, not with a request.
     explicit Pages(
         std::filesystem::path results,

@@ -305,7 +305,7 @@ TEST_F(MarkdownTest, StaysWithinTheLimitAndCountsWhatItLeftOut) {
         if (at == std::string::npos) return 0;
         return std::stoul(note.substr(note.find_last_not_of("0123456789", at - 1) + 1));
     };
-    // Of f, its 40 copies and their common sub-test, e, c and t.
+    // Entries for f, its 40 copies and their common sub-test, e, c and t.
     constexpr size_t kEntries = 45;
     const std::string details = "<details><summary>Traceback and log";
     for (size_t bytes = full.size() - 1; bytes > 4500; bytes -= std::min(bytes, full.size() / 15)) {

@@ -75,7 +75,7 @@ TEST(ExpectationsFile, RefusesWithPlaceAndAdvice) {
     }
 }
 
-TEST(ExpectationsFile, IsToldFromAnotherProgramsFile) {
+TEST(ExpectationsFile, DiffersFromAnotherProgramsFile) {
     for (const char* ours :
          {"[]", R"([{"test": "a", "expect": "failed"}])", R"([{"test": "a", "expct": 1}])",
           "// Known.\n[{\"tests\": \"a\"}, {\"test\": \"b\"}]",

@@ -23,6 +23,8 @@ export interface Filter {
   clusters: string[]; // signatures, any of them; empty: any
 }
 
+export const kAllTests: Filter = { q: "", states: [], cause: "", folder: "", mark: "", clusters: [] };
+
 export class Table {
   readonly size: number;
   private lower?: string[];

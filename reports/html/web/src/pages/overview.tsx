@@ -4,7 +4,7 @@
 import { type Cluster, type Detail, type Expectations, type FirstStep, kStates, type RunSummary, type State } from "../data";
 import { Bar, Command, deviceWords, LongText, Name, Part, Place, PlaceText, Prose, Some, StateSign, TestLink } from "../parts";
 import { link } from "../route";
-import { kAttention, Table } from "../table";
+import { kAllTests, kAttention, Table } from "../table";
 import { brief, counted, date, duration, number, percent, visible, words } from "../text";
 import { Changes } from "./changes";
 
@@ -81,7 +81,7 @@ export function Overview({ summary, table, live }: { summary: RunSummary; table:
 
 // The share that matters: of the tests that used the device.
 function UsedDevice({ table, device }: { table: Table; device: string }) {
-  const used = table.select({ q: "", states: [], cause: "", folder: "", mark: "used_accelerator", clusters: [] });
+  const used = table.select({ ...kAllTests, mark: "used_accelerator" });
   const passed = used.filter((row) => table.state(row) === "passed").length;
   return (
     <p><a href={link("tests", "", { mark: "used_accelerator" })}>{counted(used.length, "test")}</a> used the device <Name text={device} />, or were refused by it; {number(passed)} of them passed ({percent(passed, used.length)}).</p>
@@ -206,7 +206,7 @@ function Causes({ summary, table }: { summary: RunSummary; table: Table | undefi
 }
 
 function Folders({ table }: { table: Table }) {
-  const rows = table.select({ q: "", states: kAttention, cause: "", folder: "", mark: "", clusters: [] });
+  const rows = table.select({ ...kAllTests, states: kAttention });
   const groups = table.grouped(rows, "module");
   return (
     <section>

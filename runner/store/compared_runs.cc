@@ -268,12 +268,12 @@ Expected<std::vector<StateInSeries>> states_in_series(const Store& store,
     return guarded(database.file(), [&]() -> Expected<std::vector<StateInSeries>> {
         std::vector<std::int64_t> rows;
         for (const SeriesRun& run : runs) rows.push_back(run.row);
-        // By the index of a test's results, so that it costs the runs asked for and no others.
         Statement row = database.prepare(R"sql(
             SELECT result.run, state
             FROM test
-            CROSS JOIN result ON result.test = test.id AND verdict = 1
-                AND result.run IN (SELECT value FROM json_each(?2))
+            CROSS JOIN json_each(?2)
+            CROSS JOIN result ON result.run = json_each.value AND result.test = test.id
+                AND verdict = 1
             WHERE test.case_id = ?1)sql");
         row.bind_all(test, nlohmann::json(rows).dump());
         std::vector<std::optional<parsers::State>> states(runs.size());

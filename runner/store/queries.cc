@@ -184,8 +184,9 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
             WHERE other.test = result.test AND other.run = result.run), attempt.log
             FROM test
             JOIN suite ON suite.id = test.suite
-            JOIN result ON result.test = test.id AND result.verdict = 1
-            JOIN run ON run.id = result.run
+            CROSS JOIN run ON run.suite = test.suite
+            CROSS JOIN result ON result.run = run.id AND result.test = test.id
+                AND result.verdict = 1
             JOIN attempt ON attempt.id = result.attempt
             JOIN module ON module.id = attempt.module
             WHERE test.case_id = ?1 AND (?2 = '' OR suite.name = ?2)
@@ -206,9 +207,9 @@ std::vector<std::string> tests_with(Database& database, std::string_view part, s
             FROM test
             WHERE instr(case_id, ?1) > 0 AND EXISTS (
                 SELECT 1
-                FROM result
-                JOIN run ON run.id = result.run
-                WHERE result.test = test.id AND (?2 = '' OR run.name = ?2))
+                FROM run
+                CROSS JOIN result ON result.run = run.id AND result.test = test.id
+                WHERE run.suite = test.suite AND (?2 = '' OR run.name = ?2))
             ORDER BY case_id LIMIT ?3)sql");
     row.bind_all(part, run, limit);
     return column(row);
@@ -331,7 +332,7 @@ std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run, std:
                 WHERE failure.result = result.id AND NOT also
                 ORDER BY subtest IS NOT NULL, id LIMIT 1), '')
             FROM test
-            CROSS JOIN result ON result.test = test.id AND result.run = ?1 AND verdict = 1
+            CROSS JOIN result ON result.run = ?1 AND result.test = test.id AND verdict = 1
             WHERE test.case_id = ?2)sql");
     row.bind_all(run, test);
     if (!row.step()) return std::nullopt;

@@ -157,7 +157,6 @@ CREATE TABLE result (                            -- a test in an attempt
     started_ms INTEGER);
 CREATE INDEX result_by_attempt ON result (attempt);
 CREATE INDEX result_by_state ON result (run, verdict, state);
-CREATE INDEX result_by_test ON result (test, run);
 
 CREATE TABLE subtest (
     id        INTEGER PRIMARY KEY,
@@ -316,6 +315,7 @@ CREATE TABLE "failure" (
 CREATE INDEX failure_by_result ON failure (result);
 CREATE INDEX failure_by_subtest ON failure (subtest) WHERE subtest IS NOT NULL;
 CREATE INDEX failure_by_signature ON failure (signature) WHERE signature IS NOT NULL;
+CREATE INDEX result_of_test ON result (run, test);
 
 CREATE VIEW v_gap AS
 SELECT gap.symbol, gap.kind, gap.device, gap.simulated, gap.severity, gap.status,

@@ -21,6 +21,7 @@
     ROW(expect)              \
     ROW(resume)              \
     ROW(rerun)               \
+    ROW(plan)                \
     ROW(merge)               \
     ROW(import)              \
     ROW(reparse)             \

@@ -10,7 +10,6 @@
 #include "reports/overview/past_runs.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/log_excerpt.h"
-#include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
 #include "runner/base/files.h"
 #include "runner/base/secrets.h"
@@ -210,7 +209,7 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
     // A run that selected no test because of a wrong name must not hide earlier runs.
     const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));
     const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
-    const bool is_apart = !reported->info.shard.empty() && archive::has_database(run.results);
+    const bool is_apart = !reported->info.shard.empty();
     // As the name `latest`: a run that gives no verdicts only if there is no other.
     const bool is_helper = !store::gives_verdicts(reported->info) &&
                            store.find_run("latest").value_or(run.id) != run.id;

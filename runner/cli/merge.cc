@@ -1,5 +1,5 @@
 // `runner merge`: merges shards into one run.
-#include "runner/run/merge.h"
+#include "runner/run/shards/merge.h"
 
 #include "runner/cli/commands.h"
 

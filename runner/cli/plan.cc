@@ -4,7 +4,7 @@
 #include "runner/cli/commands.h"
 #include "runner/cli/run_options.h"
 #include "runner/plan/cut.h"
-#include "runner/run/plan_shards.h"
+#include "runner/run/shards/plan_shards.h"
 #include "suites/units.h"
 
 namespace compat::cli {

@@ -5,7 +5,7 @@
 
 #include "runner/cli/commands.h"
 #include "runner/cli/run_options.h"
-#include "runner/run/plan_shards.h"
+#include "runner/run/shards/plan_shards.h"
 #include "runner/run/run_suite.h"
 
 namespace compat::cli {

@@ -1,4 +1,4 @@
-#include "runner/run/merge.h"
+#include "runner/run/shards/merge.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 #include "runner/run/attempt_result.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/reporting.h"
-#include "runner/run/shards_of_run.h"
+#include "runner/run/shards/shards_of_run.h"
 
 namespace compat::run {
 

@@ -1,4 +1,4 @@
-#include "runner/run/shards_of_run.h"
+#include "runner/run/shards/shards_of_run.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

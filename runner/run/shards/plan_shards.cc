@@ -1,4 +1,4 @@
-#include "runner/run/plan_shards.h"
+#include "runner/run/shards/plan_shards.h"
 
 #include <fmt/format.h>
 

@@ -48,6 +48,9 @@ PlannedShard shard_of(const Json& json) {
 }
 
 Expected<Json> read_object(const fs::path& file, const FileKind& kind) {
+    std::error_code error;
+    if (!fs::exists(file, error))
+        return fail(ErrorKind::usage, "there is no such file", kind.advice, file.string());
     auto text = read_file(file);
     if (!text) return tl::unexpected(text.error());
     Json json = Json::parse(*text, nullptr, false);

@@ -14,6 +14,7 @@
 #include "runner/archive/temp_output.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
+#include "runner/run/archived/unpacked.h"
 #include "runner/run/attempt_result.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/reporting.h"
@@ -241,7 +242,12 @@ Expected<ExitCode> merge_shards(const MergeRequest& request, const config::Invoc
     if (!settings) return tl::unexpected(settings.error());
     archive::RunFolder run;
     run.results = fs::absolute(settings->text(Setting::results));
-    auto folders = request.folders;
+    std::vector<std::string> folders;
+    for (const auto& name : request.folders) {
+        const auto folder = unpacked(name, invocation);
+        if (!folder) return tl::unexpected(folder.error());
+        folders.push_back(folder->string());
+    }
     std::error_code error;
     if (folders.empty() && fs::exists(run.results / "runs", error))
         folders.push_back(run.results.string());

@@ -108,10 +108,12 @@ class ModelBuilder::Impl {
           links_({info_.root, info_.links_base, info_.remote, info_.commit, info_.dirty,
                   options_.run_folder / "source", options_.report_folder, options_.may_copy}) {
         model_.run = run_ = run_view(run);
-        // The totals of an imported file often cover several modules: import compared them.
-        if (model_.run.imported && run.end)
+        // The totals of an imported file often cover several modules: import compared them. Those
+        // of the run as a whole were compared when shards were merged.
+        if (run.end)
             for (const store::StoredMismatch& mismatch : run.end->mismatches)
-                model_.accounting.mismatches.push_back({mismatch.module, mismatch.message});
+                if (model_.run.imported || mismatch.module.empty())
+                    model_.accounting.mismatches.push_back({mismatch.module, mismatch.message});
     }
 
     const RunView& run() const { return run_; }

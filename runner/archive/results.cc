@@ -18,7 +18,7 @@ bool is_gone(const fs::path& results) {
     if (const auto size = fs::file_size(results / "runner.db", error); !error && size > 0)
         return false;
     for (const auto& entry : fs::directory_iterator(results / "runs", error)) {
-        if (!has_record(entry.path())) continue;
+        if (!has_record(entry.path()) || !has_start(entry.path())) continue;
         if (const auto info = read_run_info(entry.path()); !info || info->shard.empty())
             return true;
     }

@@ -158,9 +158,7 @@ void apply_line(const Json& line, RunRecord& into) {
     JsonReader{line}("time_ms", time);
     if (event == "run") {
         // As in job_of: what older runners did not know of a run.
-        fields_of_run(into.info, [&](const char* key, auto& value) {
-            if (line.contains(key)) JsonReader{line}(key, value);
-        });
+        run_from_json(line, into.info);
         into.begun = time;
     } else if (event == "planned") {
         for (const Json& path : line.at("modules")) add_module(path.get<std::string>(), into);
@@ -169,8 +167,20 @@ void apply_line(const Json& line, RunRecord& into) {
         auto& jobs = add_module(job.record.path, into);
         std::erase_if(jobs, [&](const auto& known) { return known.attempt == job.attempt; });
         jobs.push_back(std::move(job));
+    } else if (event == "not_run") {
+        for (const Json& path : line.at("modules")) {
+            add_module(path.get<std::string>(), into);
+            into.not_run[path.get<std::string>()] = line.at("reason").get<std::string>();
+        }
     } else if (event == "end") {
         store::RunEnd& end = into.end.emplace();
+        into.states.reset();
+        if (line.contains("states"))
+            for (const auto& [name, count] : line["states"].items())
+                if (const auto state = parsers::state_of(name))
+                    (into.states ? *into.states
+                                 : into.states.emplace())[static_cast<size_t>(*state)] =
+                        count.get<std::int64_t>();
         fields_of_end(end, JsonReader{line});
         for (const Json& mismatch : line.at("mismatches"))
             end.mismatches.push_back({mismatch.at(0), mismatch.at(1)});
@@ -214,8 +224,21 @@ std::optional<store::JobResult> with_files(const RunRecord& record, const store:
 
 Expected<void> record_run(const fs::path& folder, const store::RunInfo& info) {
     Json json{{"format", kRecordFormat}};
-    fields_of_run(info, JsonWriter{json});
+    json.update(run_as_json(info));
     return append(folder, "run", std::move(json));
+}
+
+Json run_as_json(const store::RunInfo& info) {
+    Json json;
+    fields_of_run(info, JsonWriter{json});
+    return json;
+}
+
+// As in job_of: what older runners did not know of a run keeps its default.
+void run_from_json(const Json& json, store::RunInfo& info) {
+    fields_of_run(info, [&](const char* key, auto& value) {
+        if (json.contains(key)) JsonReader{json}(key, value);
+    });
 }
 
 Expected<void> record_plan(const fs::path& folder, const std::vector<std::string>& modules) {
@@ -226,12 +249,21 @@ Expected<void> record_attempt(const fs::path& folder, const store::JobResult& jo
     return append(folder, "attempt", json_of(job));
 }
 
-Expected<void> record_end(const fs::path& folder, const store::RunEnd& end) {
+Expected<void> record_not_run(const fs::path& folder, const std::string& reason,
+                              const std::vector<std::string>& modules) {
+    return append(folder, "not_run", {{"reason", reason}, {"modules", modules}});
+}
+
+Expected<void> record_end(const fs::path& folder, const store::RunEnd& end,
+                          const std::optional<store::StateCounts>& states) {
     Json json;
     fields_of_end(end, JsonWriter{json});
     json["mismatches"] = Json::array();
     for (const auto& mismatch : end.mismatches)
         json["mismatches"].push_back(Json::array({mismatch.module, mismatch.message}));
+    if (states)
+        for (size_t i = 0; i < states->size(); ++i)
+            json["states"][std::string(parsers::kStateNames[i])] = (*states)[i];
     return append(folder, "end", std::move(json), true);
 }
 
@@ -242,6 +274,11 @@ Expected<void> record_reopened(const fs::path& folder) {
 bool has_record(const fs::path& folder) {
     std::error_code error;
     return fs::exists(file_of(folder), error);
+}
+
+bool has_start(const fs::path& folder) {
+    const auto info = read_run_info(folder);
+    return info || info.error().message != no_start(folder).message;
 }
 
 Expected<store::RunInfo> read_run_info(const fs::path& folder) {
@@ -293,6 +330,9 @@ Expected<void> each_recorded_module(const RunRecord& record, const fs::path& fol
             }
             module.add(std::move(*job));
         }
+        if (const auto why = record.not_run.find(path);
+            module.attempts.empty() && why != record.not_run.end())
+            module.not_run_reason = why->second;
         if (auto seen = see(std::move(module)); !seen) return seen;
     }
     return {};

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,9 +24,14 @@ namespace compat::archive {
                                          const std::vector<std::string>& modules);
 [[nodiscard]] Expected<void> record_attempt(const std::filesystem::path& folder,
                                             const store::JobResult& job);
-// On the disk when it returns.
+// Why modules of a merged run never started, by their shard.
+[[nodiscard]] Expected<void> record_not_run(const std::filesystem::path& folder,
+                                            const std::string& reason,
+                                            const std::vector<std::string>& modules);
+// On the disk when it returns. `states`: of the run's tests, as its database counts them.
 [[nodiscard]] Expected<void> record_end(const std::filesystem::path& folder,
-                                        const store::RunEnd& end);
+                                        const store::RunEnd& end,
+                                        const std::optional<store::StateCounts>& states = {});
 [[nodiscard]] Expected<void> record_reopened(const std::filesystem::path& folder);
 
 struct RunRecord {
@@ -34,7 +40,9 @@ struct RunRecord {
     // Oldest first, without what their files hold. Their tests are those that did not run: only the
     // run knows why.
     std::map<std::string, std::vector<store::JobResult>> attempts;  // by module
+    std::map<std::string, std::string> not_run;  // module -> why, where the run's end does not say
     std::optional<store::RunEnd> end;
+    std::optional<store::StateCounts> states;  // at that end; empty: an older runner's
     WallTime begun{};
     std::vector<WallTime> ends;  // of each sitting: a resumed run has several
     int unreadable = 0;          // lines
@@ -44,6 +52,11 @@ struct RunRecord {
 [[nodiscard]] bool has_record(const std::filesystem::path& folder);
 // Only how the run began. Errors: as read_record's.
 [[nodiscard]] Expected<store::RunInfo> read_run_info(const std::filesystem::path& folder);
+// Whether the record says how the run began. One that was cut off before it holds nothing.
+[[nodiscard]] bool has_start(const std::filesystem::path& folder);
+// The keys of a run in its record, as the plan of shards has them, too.
+[[nodiscard]] nlohmann::ordered_json run_as_json(const store::RunInfo& info);
+void run_from_json(const nlohmann::ordered_json& json, store::RunInfo& info);
 
 // Called with the first attempt of a module whose files are gone. Its error ends the reading;
 // without one the module keeps the attempts before it.

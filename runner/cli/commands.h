@@ -15,12 +15,14 @@
     ROW(open)                \
     ROW(serve)               \
     ROW(runs)                \
+    ROW(archive)             \
     ROW(prune)               \
     ROW(show)                \
     ROW(compare)             \
     ROW(expect)              \
     ROW(resume)              \
     ROW(rerun)               \
+    ROW(plan)                \
     ROW(merge)               \
     ROW(import)              \
     ROW(reparse)             \

@@ -5,6 +5,7 @@
 
 #include "runner/cli/commands.h"
 #include "runner/cli/run_options.h"
+#include "runner/run/shards/plan_shards.h"
 #include "runner/run/run_suite.h"
 
 namespace compat::cli {
@@ -24,22 +25,55 @@ const std::vector<Setting> kRunSettings{
     Setting::expectations};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
-    app.add_option("SUITE", request.suite, kSuiteHelp)->required();
+    auto* const suite = app.add_option("SUITE", request.suite, kSuiteHelp)->required();
     add_selection(app, request, flags);
+    add_conditions(app, request);
+    auto* const shard = app.add_option("--shard", request.shard,
+                                       "run part I of N of the modules; with --plan: I alone")
+                            ->type_name("I/N");
+    app.add_option("--repeat", request.repeat,
+                   "repeat the run N times and list tests whose result changed")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000));
+    add_report_files(app, request.reports);
+    add_no_issue_text(app, flags);
+    app.add_flag("--dry-run", request.dry_run, "print the plan without running it");
+    auto* const plan =
+        app.add_option("--plan", request.plan,
+                       "run shard I of the plan in FILE (`runner plan`), or continue it")
+            ->type_name("FILE")
+            ->needs(shard)
+            ->each([suite](const std::string&) { suite->required(false); });
+    // The plan says them.
+    for (const char* option : {"SUITE", "TARGET", "-k", "--env", "--maxfail", "-x", "--order",
+                               "--repeat", "--flaky-fails", "--fail-on"})
+        plan->excludes(app.get_option(option));
+}
+
+Action add_run(CLI::App& app, config::Invocation& invocation) {
+    auto request = std::make_shared<run::RunRequest>();
+    add_options(app, *request, invocation.flags);
+    return exits_with_code([request, &invocation] {
+        return request->plan.empty()
+                   ? run::run_suite(*request, invocation)
+                   : run::run_planned_shard(*request, invocation, parse_stored_command);
+    });
+}
+
+}  // namespace
+
+const std::vector<Setting>& run_settings() { return kRunSettings; }
+
+void add_conditions(CLI::App& app, run::RunRequest& request) {
     app.add_option("--maxfail", request.maxfail, "stop after N failed tests")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000'000));
     app.add_flag_callback(
         "-x", [&request] { request.maxfail = 1; }, "stop at the first failure");
-    app.add_option("--shard", request.shard, "run part I of N of the modules")->type_name("I/N");
     app.add_option("--order", request.order,
                    "start modules longest-first, failed-first, as-listed or random:SEED "
                    "[longest-first]")
         ->type_name("ORDER");
-    app.add_option("--repeat", request.repeat,
-                   "repeat the run N times and list tests whose result changed")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1000));
     app.add_flag("--flaky-fails", request.flaky_fails, "fail if a test passes only when retried");
     app.add_option("--fail-on", request.fail_on,
                    "fail if a test has one of these marks: fallback, redirected, untouched")
@@ -47,18 +81,7 @@ void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) 
         ->delimiter(',')
         ->allow_extra_args(false)
         ->check(CLI::IsMember({"fallback", "redirected", "untouched"}));
-    add_report_files(app, request.reports);
-    add_no_issue_text(app, flags);
-    app.add_flag("--dry-run", request.dry_run, "print the plan without running it");
 }
-
-Action add_run(CLI::App& app, config::Invocation& invocation) {
-    auto request = std::make_shared<run::RunRequest>();
-    add_options(app, *request, invocation.flags);
-    return exits_with_code([request, &invocation] { return run::run_suite(*request, invocation); });
-}
-
-}  // namespace
 
 void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     app.add_option("TARGET", request.targets, kTargetHelp);

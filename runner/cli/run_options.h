@@ -1,5 +1,5 @@
-// The options of `run` and those that `porting` and `report` share with it. `resume` and `rerun`
-// parse a stored run's command line with them.
+// The options of `run` and those that `plan`, `porting` and `report` share with it. `resume` and
+// `rerun` parse a stored run's command line with them.
 #pragma once
 
 #include "runner/cli/command.h"
@@ -10,6 +10,11 @@ namespace compat::cli {
 
 // TARGET, -k, --env, --no-warm, -q, -v.
 void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags);
+
+// --maxfail, -x, --order, --flaky-fails, --fail-on.
+void add_conditions(CLI::App& app, run::RunRequest& request);
+
+[[nodiscard]] const std::vector<config::Setting>& run_settings();
 
 // --junit, --ctrf, --github.
 void add_report_files(CLI::App& app, run::ExtraReports& reports);

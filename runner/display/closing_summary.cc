@@ -143,7 +143,8 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
         print("accounting: {} collected = {}{}\n", totals.collected, sum_of(counts),
               accounting_words(model));
     for (const auto& mismatch : model.accounting.mismatches)
-        print("    {}: {}\n", printable(mismatch.module), printable(mismatch.message));
+        print("    {}{}{}\n", printable(mismatch.module), mismatch.module.empty() ? "" : ": ",
+              printable(mismatch.message));
     print("devices: {}\n", device_sentence(model));
     print_expectations(model.expectations);
     if (const std::string words = reports::brief_words(model.blind_spots); !words.empty())
@@ -173,7 +174,7 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     print_counts("attribution", model.attributions);
     if (totals.flaky > 0)
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
-    if (totals.collected == 0) print("no test was selected\n");
+    if (totals.collected == 0 && model.run.complete) print("no test was selected\n");
     print("report: {}\n", report.string());
 }
 

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <unordered_set>
 
+#include "runner/plan/cut.h"
 #include "runner/plan/targets.h"
 
 namespace compat::plan {
@@ -121,36 +122,13 @@ std::vector<double> costs(const std::vector<ModuleFile>& modules,
 // Longest first.
 std::vector<std::size_t> by_cost(const std::map<std::size_t, Wanted>& wanted,
                                  const std::vector<ModuleFile>& modules,
-                                 const std::map<std::string, double>& seconds) {
-    const std::vector<double> cost = costs(modules, seconds);
+                                 const std::vector<double>& cost) {
     std::vector<std::size_t> order;
     for (const auto& [module, what] : wanted) order.push_back(module);
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return cost[a] != cost[b] ? cost[a] > cost[b] : modules[a].path < modules[b].path;
     });
     return order;
-}
-
-// The shard, from 0, of each module in `order`.
-std::vector<std::size_t> cut(const std::vector<std::size_t>& order, const std::vector<double>& cost,
-                             std::size_t shards) {
-    std::vector<double> load(shards, 0);
-    std::vector<std::size_t> of;
-    for (const std::size_t module : order) {
-        const auto least = std::min_element(load.begin(), load.end());
-        *least += cost[module];
-        of.push_back(static_cast<std::size_t>(least - load.begin()));
-    }
-    return of;
-}
-
-// FNV-1a (Fowler, Noll, Vo): the same on every machine.
-std::string hash_of(const std::vector<std::string>& words) {
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    for (const std::string& word : words)
-        for (const char c : word + "\n")
-            hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return fmt::format("{:016x}", hash);
 }
 
 void arrange(std::vector<std::size_t>& order, const std::vector<ModuleFile>& modules,
@@ -203,18 +181,6 @@ Expected<Ordering> parse_ordering(std::string_view text) {
                 "use longest-first, failed-first, as-listed or random:SEED", "--order");
 }
 
-Expected<Shard> parse_shard(std::string_view text) {
-    Shard shard;
-    const std::size_t slash = text.find('/');
-    if (slash != std::string_view::npos && parse_number(text.substr(0, slash), shard.index) &&
-        parse_number(text.substr(slash + 1), shard.count) && shard.index >= 1 &&
-        shard.index <= shard.count && shard.count <= kMaxShards)
-        return shard;
-    return fail(ErrorKind::usage, fmt::format("\"{}\" is no shard", text),
-                fmt::format("write it as 2/5: the second of five; at most {} shards", kMaxShards),
-                "--shard");
-}
-
 Expected<Plan> make_plan(const suites::Suite& suite, const std::vector<ModuleFile>& modules,
                          const Selection& selection, const Past& past) {
     Plan plan;
@@ -235,35 +201,21 @@ Expected<Plan> make_plan(const suites::Suite& suite, const std::vector<ModuleFil
                         "name other targets",
                         modules[i].path);
 
-    const bool sharded = selection.shard.count > 1;
-    const auto& seconds = sharded ? past.for_shards : past.seconds;
-    std::vector<std::size_t> order = by_cost(*wanted, modules, seconds);
-    const auto shards = cut(order, costs(modules, seconds), selection.shard.count);
-    std::vector<std::string> assigned;
-    std::vector<std::size_t> mine;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const Wanted& what = wanted->at(order[i]);
-        assigned.push_back(fmt::format("{} {}", modules[order[i]].path, shards[i]));
-        if (!what.whole) assigned.back() += fmt::format(" {}", fmt::join(outermost(what), " "));
-        if (shards[i] + 1 == selection.shard.index) mine.push_back(order[i]);
-    }
-    std::sort(assigned.begin(), assigned.end());
-    assigned.push_back(selection.keyword);
-    assigned.insert(assigned.end(), selection.options.begin(), selection.options.end());
-    plan.id = hash_of(assigned);
-    if (sharded)
-        plan.notes.push_back(fmt::format("shard {} of {}: {} of {}", selection.shard.index,
-                                         selection.shard.count, mine.size(),
-                                         counted(order.size())));
-    arrange(mine, modules, selection.ordering, past.failed);
-    for (const std::size_t i : mine) {
-        Job job{modules[i].path, {}, modules[i].bytes};
+    const std::vector<double> cost = costs(modules, past.seconds);
+    std::vector<std::size_t> order = by_cost(*wanted, modules, cost);
+    plan.has_durations = std::any_of(modules.begin(), modules.end(), [&](const ModuleFile& module) {
+        return past.seconds.contains(module.path);
+    });
+    arrange(order, modules, selection.ordering, past.failed);
+    for (const std::size_t i : order) {
+        Job job{modules[i].path, {}, modules[i].bytes, cost[i]};
         const Wanted& what = wanted->at(i);
         if (!what.whole)
             for (const std::string& test : outermost(what))
                 job.only.push_back(job.module + "::" + test);
         plan.jobs.push_back(std::move(job));
     }
+    plan.id = id_of({plan.jobs}, selection);
     return plan;
 }
 

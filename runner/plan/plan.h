@@ -1,5 +1,5 @@
 // Plans a run: a pure function from a suite, its files and a selection to jobs. Only list_modules
-// reads the folder. Not for running the jobs (runner/exec).
+// reads the folder. Not for shards (cut.h), and for running the jobs (runner/exec).
 #pragma once
 
 #include <cstdint>
@@ -25,33 +25,21 @@ struct Ordering {
     std::uint64_t seed = 0;  // of random
 };
 
-// One of several parts of a plan.
-struct Shard {
-    std::size_t index = 1;  // from 1
-    std::size_t count = 1;
-};
-
 // "longest-first", "failed-first", "as-listed", "random:7". Errors: usage.
 [[nodiscard]] Expected<Ordering> parse_ordering(std::string_view text);
-// A larger number is a mistake: no suite has that many modules.
-inline constexpr std::size_t kMaxShards = 10'000;
-// "2/5". Errors: usage.
-[[nodiscard]] Expected<Shard> parse_shard(std::string_view text);
 
 struct Selection {
     std::vector<std::string>
         targets;            // folder, file, glob, dotted module, group, path::Class::test
     std::string keyword{};  // -k of the framework; part of the plan's id
     Ordering ordering{};
-    Shard shard{};
     std::vector<std::string> options{};  // of pytest; part of the plan's id
 };
 
 // Facts from earlier runs, by module path.
 struct Past {
-    std::map<std::string, double> seconds;     // durations
-    std::set<std::string> failed;              // modules with failures
-    std::map<std::string, double> for_shards;  // durations in runs of whole plans only
+    std::map<std::string, double> seconds;  // durations
+    std::set<std::string> failed;           // modules with failures
 };
 
 // One module to run. Each attempt is one child process.
@@ -60,12 +48,14 @@ struct Job {
     std::vector<std::string>
         only;  // requested ids or id prefixes ("path::Class"); empty: the whole module
     std::uintmax_t source_bytes = 0;  // of the module's file; estimates its duration
+    double cost = 0;                  // seconds; where no duration of the plan is known, bytes
 };
 
 struct Plan {
     std::vector<Job> jobs;           // in the order in which they start
     std::vector<std::string> notes;  // for users: counts of skipped groups and excluded modules
-    std::string id;                  // of the whole plan and its sharding: equal in all its shards
+    std::string id;                  // equal plans have equal ones (cut.h)
+    bool has_durations = false;      // whether costs are seconds
 };
 
 struct ModuleFile {
@@ -83,9 +73,8 @@ struct ModuleFile {
 [[nodiscard]] Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite,
                                                              const std::filesystem::path& root);
 
-// Jobs for the selected targets, or for all modules except groups that are off by default. Shards
-// are filled longest module first, each into the shard with the shortest sum. Errors: a target that
-// matches nothing (usage; names the nearest), no module left (nothing_selected).
+// Jobs for the selected targets, or for all modules except groups that are off by default. Errors:
+// a target that matches nothing (usage; names the nearest), no module left (nothing_selected).
 [[nodiscard]] Expected<Plan> make_plan(const suites::Suite& suite,
                                        const std::vector<ModuleFile>& modules,
                                        const Selection& selection, const Past& past = {});

@@ -1,8 +1,11 @@
 #include "runner/run/attempt_result.h"
 
+#include <sstream>
+
 #include "parsers/attempt.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/archive/run_folder.h"
+#include "runner/base/files.h"
 #include "runner/run/fingerprint.h"
 
 namespace compat::run {
@@ -32,6 +35,31 @@ store::JobResult attempt_result(const fs::path& run_folder, Framework framework,
     result.process_end = describe(finished.end);
     for (const auto& leaked : finished.leaked)
         result.leaked.push_back({leaked.pid, masked(leaked.argv), leaked.killed});
+    return result;
+}
+
+std::optional<store::JobResult> attempt_left(const fs::path& run_folder, Framework framework,
+                                             const std::string& module, int number,
+                                             const ProcessEnd& end) {
+    store::JobResult result;
+    result.attempt = number;
+    const fs::path log = run_folder / archive::attempt_names(module, number, result.kind).log;
+    std::error_code error;
+    if (!fs::exists(log, error)) return std::nullopt;
+    // Only plain whole attempts have no file that names their tests.
+    for (const std::string_view name : kAttemptKindNames) {
+        const AttemptKind kind = *attempt_kind_of(name);
+        const fs::path only = run_folder / archive::attempt_names(module, number, kind).only;
+        if (!fs::exists(only, error)) continue;
+        result.kind = kind;
+        std::istringstream ids(kind == AttemptKind::whole ? "" : read_file(only).value_or(""));
+        for (std::string id; std::getline(ids, id);) result.only.push_back(std::move(id));
+    }
+    result.ended = end;
+    result.process_end = end.detail;
+    result.record = read_attempt(run_folder, framework, module, number, end);
+    result.started = std::chrono::time_point_cast<Milliseconds>(
+        std::chrono::file_clock::to_sys(fs::last_write_time(log, error)));
     return result;
 }
 

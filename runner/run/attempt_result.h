@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "runner/base/framework.h"
@@ -21,6 +22,12 @@ namespace compat::run {
                                               Framework framework, const std::string& module,
                                               int number, AttemptKind kind,
                                               const exec::JobFinished& finished);
+
+// An attempt whose runner ended before it could store it, as its files tell. Empty: none began.
+[[nodiscard]] std::optional<store::JobResult> attempt_left(const std::filesystem::path& run_folder,
+                                                           Framework framework,
+                                                           const std::string& module, int number,
+                                                           const ProcessEnd& end);
 
 // Those of the files that are there, and the log.
 void set_file_names(const std::filesystem::path& run_folder, const std::string& module,

@@ -252,9 +252,13 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
         clock.wall(),           execution.seconds_before + took.count(), complete,
         static_cast<int>(code), recorder.mismatches().empty(),           recorder.mismatches(),
         finished.reason};
-    const auto closed = archive::record_end(run.folder, run_end).and_then([&] {
-        return retry_while_busy(store, [&] { return store.finish_run(run.id, run_end); });
-    });
+    const auto counted_states = store.extent_of(run.id);
+    const auto closed =
+        archive::record_end(run.folder, run_end,
+                            counted_states ? std::optional(counted_states->states) : std::nullopt)
+            .and_then([&] {
+                return retry_while_busy(store, [&] { return store.finish_run(run.id, run_end); });
+            });
     if (!closed && closed.error().kind == ErrorKind::interrupted)
         return with_resume_advice(closed.error(), execution);
     if (!closed) return tl::unexpected(recorder.fatal_error().value_or(closed.error()));

@@ -37,13 +37,6 @@ bool failed_in_fork(const parsers::CaseRecord& test, const ModuleRecord& record)
     return record.forked && !test.pseudo && fate_of(test.state, record) == plan::Fate::bad;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream rest(text);
-    for (std::string line; std::getline(rest, line);) lines.push_back(std::move(line));
-    return lines;
-}
-
 }  // namespace
 
 Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Settings settings,
@@ -305,42 +298,25 @@ Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found,
         add_result(module);
     }
     const int number = next_number(module);
-    // Only plain whole attempts have no file that names their tests.
-    store::JobResult result;
-    result.attempt = number;
     const std::string& path = modules_[module].path;
+    auto left = attempt_left(folder_, settings_.framework, path, number,
+                             ProcessEnd::stopped("the runner ended before it"));
     std::error_code error;
-    const bool left =
-        fs::exists(folder_ / archive::attempt_names(path, number, result.kind).log, error);
-    for (const std::string_view name : kAttemptKindNames) {
-        const AttemptKind kind = *attempt_kind_of(name);
-        const fs::path only = folder_ / archive::attempt_names(path, number, kind).only;
-        if (!left) {
-            fs::remove(only, error);  // or it would be taken for that of the attempt to come
-        } else if (fs::exists(only, error)) {
-            result.kind = kind;
-            if (kind != AttemptKind::whole) result.only = lines_of(read_file(only).value_or(""));
-        }
-    }
+    // A file of ids alone would be taken for that of the attempt to come.
+    if (!left)
+        for (const std::string_view name : kAttemptKindNames)
+            fs::remove(folder_ / archive::attempt_names(path, number, *attempt_kind_of(name)).only,
+                       error);
+    if (!left) return decide(module);
     // What follows the others is begun again (diagnose.h).
-    if (left && result.kind == AttemptKind::diagnostic) {
-        const auto names = archive::attempt_names(path, number, result.kind);
+    if (left->kind == AttemptKind::diagnostic) {
+        const auto names = archive::attempt_names(path, number, left->kind);
         for (const auto* name : {&names.log, &names.events, &names.devices, &names.only})
             fs::remove(folder_ / *name, error);
         return decide(module);
     }
-    if (!left) return decide(module);
-
-    // The runner ended before it could store this attempt.
-    result.process_end = "the runner ended before it";
-    result.ended = ProcessEnd::stopped(result.process_end);
-    result.record = read(module, number, *result.ended);
-    const auto written =
-        fs::last_write_time(folder_ / archive::attempt_names(path, number, result.kind).log, error);
-    result.started =
-        std::chrono::time_point_cast<Milliseconds>(std::chrono::file_clock::to_sys(written));
-    account(module, result.record);
-    save(module, std::move(result));
+    account(module, left->record);
+    save(module, std::move(*left));
     return decide(module);
 }
 

@@ -10,7 +10,6 @@
 #include "reports/overview/past_runs.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/log_excerpt.h"
-#include "runner/archive/results.h"
 #include "runner/base/exit_code.h"
 #include "runner/base/files.h"
 #include "runner/base/secrets.h"
@@ -109,6 +108,19 @@ reports::ExcerptReader excerpts_of(const fs::path& run_folder,
     };
 }
 
+// The page has all tests in it, and is made in memory: of ten million it would need 3 GiB.
+constexpr std::int64_t kMostTestsOfPage = 1'000'000;
+
+// Whether the run is too large for one.
+bool leave_out_html(const store::Store& store, const std::string& run,
+                    std::vector<reports::Format>& formats) {
+    const auto extent = store.extent_of(run);
+    if (!extent) return false;
+    std::int64_t tests = 0;
+    for (const auto count : extent->states) tests += count;
+    return tests > kMostTestsOfPage && std::erase(formats, reports::Format::html) > 0;
+}
+
 }  // namespace
 
 fs::path report_to_open(const fs::path& run_folder) {
@@ -205,18 +217,24 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
     if (!logged && !interrupted) note_gap_log(logged.error());
     ReportOptions which;
     which.extra = extra;
+    const bool is_large = leave_out_html(store, run.id, which.formats);
     const auto reported = write_reports(store, run.results, run.id, which);
     if (!reported) return tl::unexpected(reported.error());
     // A run that selected no test because of a wrong name must not hide earlier runs.
     const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));
     const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
-    const bool is_apart = !reported->info.shard.empty() && archive::has_database(run.results);
+    const bool is_apart = !reported->info.shard.empty();
     // As the name `latest`: a run that gives no verdicts only if there is no other.
     const bool is_helper = !store::gives_verdicts(reported->info) &&
                            store.find_run("latest").value_or(run.id) != run.id;
     if (!is_apart && !is_helper && (!misnamed || reported->model.totals.collected > 0))
         archive::point_latest(run);
-    if (const auto html = reports::can_write_html(); !html)
+    if (is_large)
+        print(stderr,
+              "note: no report.html: no browser shows more than {} tests; `runner report {}"
+              " --format html` writes it nevertheless\n",
+              kMostTestsOfPage, run.id);
+    else if (const auto html = reports::can_write_html(); !html)
         print(stderr, "note: no report.html: {}\n", printable(to_line(html.error())));
     display::print_closing(reported->model, report_to_open(run.folder));
     if (!interrupted) return {};

@@ -61,8 +61,7 @@ struct RunReceiver {
 
 // Adds a finished run to the gap log, writes its reports, makes it the latest and prints the
 // closing lines. Errors: those of write_reports; interrupted, while it waits for the database: then
-// only the gap log lacks the run. In a folder with a database `latest` is a run of that database,
-// so a shard is not made the latest there.
+// only the gap log lacks the run. A shard is not made the latest: it writes only its run's folder.
 [[nodiscard]] Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
                                         const ExtraReports& extra = {});
 

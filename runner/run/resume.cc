@@ -43,27 +43,11 @@ Expected<LoadedRun> load_with_command(const store::Store& store, const fs::path&
     loaded_run.stored = std::move(*loaded);
     const store::RunInfo& info = loaded_run.stored.info;
     loaded_run.run = {id, results, results / info.folder, info.started};
-    if (info.rerun_argv.empty())
-        return fail(ErrorKind::usage, "this run was imported: there is no command to run again", {},
-                    id);
-    auto before = parse(info.rerun_argv);
-    if (!before) return tl::unexpected(before.error());
-    // Values of secrets are not stored; whoever runs it again has them in the environment.
-    for (const auto& [name, value] : info.env)
-        if (value.find(kMasked) != std::string::npos && !std::getenv(name.c_str()))
-            print(
-                stderr,
-                "note: {} was set for that run, and its value is not stored: where --env gave it, "
-                "set it in the environment\n",
-                printable(name));
-    loaded_run.invocation = {std::move(before->flags), now.argv, std::move(before->passed_on), {}};
-    for (const auto& word : loaded_run.invocation.passed_on)
-        if (word.find(kMasked) != std::string::npos)
-            return fail(ErrorKind::usage,
-                        fmt::format("the argument {} was a secret and is not stored", word),
-                        "run the suite again instead", id);
-    for (const auto& [setting, text] : now.flags) loaded_run.invocation.flags[setting] = text;
-    loaded_run.request = std::move(before->request);
+    auto command = parse_run_command(info, now, parse);
+    if (!command) return tl::unexpected(command.error());
+    loaded_run.invocation = {
+        std::move(command->flags), now.argv, std::move(command->passed_on), {}};
+    loaded_run.request = std::move(command->request);
     loaded_run.request.verbosity = verbosity;
     return loaded_run;
 }
@@ -115,18 +99,40 @@ void end_survivors(const archive::RunFolder& run) {
 
 }  // namespace
 
-Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invocation& invocation,
-                              const ParseCommand& parse) {
+Expected<StoredCommand> parse_run_command(const store::RunInfo& info, const config::Invocation& now,
+                                          const ParseCommand& parse) {
+    if (info.rerun_argv.empty())
+        return fail(ErrorKind::usage, "this run was imported: there is no command to run again", {},
+                    info.id);
+    auto before = parse(info.rerun_argv);
+    if (!before) return before;
+    // Values of secrets are not stored; whoever runs it again has them in the environment.
+    for (const auto& [name, value] : info.env)
+        if (value.find(kMasked) != std::string::npos && !std::getenv(name.c_str()))
+            print(
+                stderr,
+                "note: {} was set for that run, and its value is not stored: where --env gave it, "
+                "set it in the environment\n",
+                printable(name));
+    for (const auto& word : before->passed_on)
+        if (word.find(kMasked) != std::string::npos)
+            return fail(ErrorKind::usage,
+                        fmt::format("the argument {} was a secret and is not stored", word),
+                        "run the suite again instead", info.id);
+    for (const auto& [setting, text] : now.flags) before->flags[setting] = text;
+    return before;
+}
+
+namespace {
+
+Expected<ExitCode> continue_run(Expected<OpenRun> opened, const fs::path& results, int verbosity,
+                                const config::Invocation& invocation, const ParseCommand& parse) {
     const auto say = [&](std::string_view line) {
-        if (request.verbosity >= 0) print("{}\n", printable(line));
+        if (verbosity >= 0) print("{}\n", printable(line));
     };
-    const auto results = config::results_folder(invocation);
-    if (!results) return tl::unexpected(results.error());
-    auto opened = open_run(*results, request.run);
     if (!opened) return tl::unexpected(opened.error());
     store::Store* const store = &opened->store;
-    auto loaded_run =
-        load_with_command(*store, *results, opened->id, invocation, request.verbosity, parse);
+    auto loaded_run = load_with_command(*store, results, opened->id, invocation, verbosity, parse);
     if (!loaded_run) return tl::unexpected(loaded_run.error());
     if (loaded_run->stored.end && loaded_run->stored.end->complete)
         return fail(ErrorKind::usage, "this run is complete: there is nothing to resume",
@@ -149,7 +155,7 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     Execution execution;
     execution.run = loaded_run->run;
     execution.plan = std::move(*plan);
-    execution.verbosity = request.verbosity;
+    execution.verbosity = verbosity;
     execution.resumed = true;
     execution.shard = loaded_run->stored.info.shard;
     execution.seconds_before = loaded_run->stored.duration_s;
@@ -172,6 +178,22 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     return execute_run(*ready, *store, execution).map([](const ExecutionResult& executed) {
         return executed.code;
     });
+}
+
+}  // namespace
+
+Expected<ExitCode> resume_shard(const archive::ShardFolder& shard, const fs::path& results,
+                                int verbosity, const config::Invocation& invocation,
+                                const ParseCommand& parse) {
+    return continue_run(open_shard(shard), results, verbosity, invocation, parse);
+}
+
+Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invocation& invocation,
+                              const ParseCommand& parse) {
+    const auto results = config::results_folder(invocation);
+    if (!results) return tl::unexpected(results.error());
+    return continue_run(open_run(*results, request.run), *results, request.verbosity, invocation,
+                        parse);
 }
 
 Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& invocation,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runner/archive/shards.h"
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
 #include "runner/config/settings.h"
@@ -30,6 +31,17 @@ struct StoredCommand {
 };
 using ParseCommand = std::function<Expected<StoredCommand>(const std::vector<std::string>& argv)>;
 
+// The command of a stored run, over which the flags of the new one win. Errors: usage, where it has
+// none, or a secret that is not stored.
+[[nodiscard]] Expected<StoredCommand> parse_run_command(const store::RunInfo& info,
+                                                        const config::Invocation& now,
+                                                        const ParseCommand& parse);
+
+// Continues a shard from its folder in `results`.
+[[nodiscard]] Expected<ExitCode> resume_shard(const archive::ShardFolder& shard,
+                                              const std::filesystem::path& results, int verbosity,
+                                              const config::Invocation& invocation,
+                                              const ParseCommand& parse);
 [[nodiscard]] Expected<ExitCode> resume_run(const ResumeRequest& request,
                                             const config::Invocation& invocation,
                                             const ParseCommand& parse);

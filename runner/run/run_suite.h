@@ -16,6 +16,14 @@
 
 namespace compat::run {
 
+// What the plan of shards (archive/shard_plan.h) says of one of them.
+struct PartOfPlan {
+    std::string plan;  // its id
+    std::string run;   // the shard's id, the same each time that it starts
+    std::vector<archive::PlannedModule> modules;
+    std::string expectations_file, expectations;  // as store::RunInfo has them
+};
+
 // The options of a run. Settings that all commands share are in config/settings.h.
 struct RunRequest {
     std::string suite;
@@ -29,6 +37,8 @@ struct RunRequest {
     std::vector<std::string> fail_on;  // marks that make the run fail
     std::string order;                 // empty: longest first
     std::string shard;                 // "2/5"; empty: all
+    std::string plan;                  // a plan's file, of which `shard` is an index
+    std::optional<PartOfPlan> part;    // read from that file
     ExtraReports reports{};
     int repeat = 1;         // runs, one after the other
     std::string repeat_of;  // the first of them; empty: this run

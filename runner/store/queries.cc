@@ -299,7 +299,14 @@ Store::Extent extent_in(Database& database, std::int64_t run) {
             WHERE module.run = ?1)sql");
     row.bind_all(run);
     row.step();
-    return {row.integer(0), row.integer(1)};
+    Store::Extent extent{row.integer(0), row.integer(1), {}};
+    Statement states = database.prepare(
+        fmt::format("SELECT {} FROM run WHERE id = ?1", fmt::join(parsers::kStateNames, ", ")));
+    states.bind_all(run);
+    states.step();
+    for (size_t i = 0; i < extent.states.size(); ++i)
+        extent.states[i] = states.integer(static_cast<int>(i));
+    return extent;
 }
 
 // A test is looked up in each of them until its ways are known.

@@ -390,19 +390,25 @@ StoredRun read_run(Database& database, std::int64_t run) {
 Expected<void> read_modules(Database& database, std::int64_t run, std::string_view only,
                             const ModuleVisitor& see) {
     const StoredRun whole = read_run(database, run);
-    std::vector<std::pair<std::int64_t, std::string>> planned;
+    struct Planned {
+        std::int64_t id;
+        std::string path, not_run_reason;
+    };
+    std::vector<Planned> planned;
     Statement row = database.prepare(
-        "SELECT id, path FROM module WHERE run = ?1 AND (?2 = '' OR path = ?2) "
+        "SELECT id, path, not_run_reason FROM module WHERE run = ?1 AND (?2 = '' OR path = ?2) "
         "ORDER BY position, id");
     row.bind_all(run, only);
-    while (row.step()) planned.emplace_back(row.integer(0), row.text(1));
+    while (row.step()) planned.push_back({row.integer(0), row.text(1), row.text(2)});
     row.reset();
     ModuleReader reader(database);
-    for (const auto& [id, path] : planned) {
+    for (const auto& [id, path, not_run_reason] : planned) {
         StoredModule module{path, {}, {}, {}};
         for (JobResult& job : reader.attempts(id, path)) module.add(std::move(job));
         if (module.attempts.empty()) {
-            if (whole.end) module.not_run_reason = whole.end->not_run_reason;
+            module.not_run_reason = not_run_reason;
+            if (not_run_reason.empty() && whole.end)
+                module.not_run_reason = whole.end->not_run_reason;
             module.last_known_cases =
                 read_last_known_cases(database, whole.info.suite, path, whole.info.started);
         }

@@ -84,7 +84,8 @@ CREATE TABLE module (                            -- what was planned, whether it
     timed_out INTEGER NOT NULL DEFAULT 0,
     not_run INTEGER NOT NULL DEFAULT 0,
     run_started_ms INTEGER NOT NULL DEFAULT 0,
-    sharded INTEGER NOT NULL DEFAULT 0,                  -- in the plan, from 0
+    sharded INTEGER NOT NULL DEFAULT 0,
+    not_run_reason TEXT NOT NULL DEFAULT '',                  -- in the plan, from 0
     UNIQUE (run, path)
 );
 

@@ -39,6 +39,8 @@ Expected<void> add_modules(Database& database, std::int64_t run, const ReadModul
     return read_modules([&](const StoredModule& module) {
         return guarded(database.file(), [&]() -> Expected<void> {
             write_plan(database, run, {module.path});
+            if (module.attempts.empty() && !module.not_run_reason.empty())
+                write_not_run_reason(database, run, module.path, module.not_run_reason);
             for (const JobResult& job : module.attempts) write_job(database, run, job);
             for (const JobResult& job : module.diagnostics) write_job(database, run, job);
             return {};
@@ -107,7 +109,9 @@ Expected<void> Store::add_run(const StoredRun& run, const ReadModules& read_modu
             if (auto begun = write_new_run(database, run.info); !begun) return begun;
             const auto row = run_row(database, run.info.id);
             if (!row) return tl::unexpected(row.error());
+            if (run.end) write_end(database, *row, *run.end);
             if (auto read = add_modules(database, *row, read_modules); !read) return read;
+            // Reading the modules may have added to it.
             if (run.end) write_end(database, *row, *run.end);
             return {};
         });

@@ -255,7 +255,8 @@ class Store {
     [[nodiscard]] Expected<void> save_job(std::string_view run, const JobResult& job);
     // On the disk when it returns, power loss included.
     [[nodiscard]] Expected<void> finish_run(std::string_view run, const RunEnd& end);
-    // Adds a finished run in one transaction; on the disk when it returns, power loss included.
+    // Adds a finished run in one transaction; on the disk when it returns, power loss included. Its
+    // end is stored as it is when the modules have been read.
     // Values of its modules that derive from other runs are not stored.
     [[nodiscard]] Expected<void> add_run(const StoredRun& run, const ReadModules& read_modules);
     // Replaces a run's modules, then stores the end that
@@ -288,6 +289,7 @@ class Store {
     // Numbers of stored rows.
     struct Extent {
         std::int64_t modules = 0, attempts = 0;
+        StateCounts states{};  // of its tests
     };
     [[nodiscard]] Expected<Extent> extent_of(std::string_view run) const;
     // Visits the run's modules in the order of the plan, one in memory at a time; with `only`, the

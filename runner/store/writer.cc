@@ -358,6 +358,17 @@ void write_plan(Database& database, std::int64_t run, const std::vector<std::str
     }
 }
 
+void write_not_run_reason(Database& database, std::int64_t run, std::string_view module,
+                          std::string_view reason) {
+    Statement update = database.prepare(
+        R"sql(
+            UPDATE module SET not_run_reason = ?3
+            WHERE run = ?1 AND path = ?2
+                AND ?3 IS NOT (SELECT not_run_reason FROM run WHERE id = ?1))sql");
+    update.bind_all(run, module, reason);
+    update.run();
+}
+
 void write_end(Database& database, std::int64_t run, const RunEnd& end) {
     Statement update = database.prepare(
         R"sql(

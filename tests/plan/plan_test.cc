@@ -79,49 +79,6 @@ std::vector<ModuleFile> forty() {
     return files;
 }
 
-TEST(MakePlan, ShardsAreBalancedAndHoldEveryModuleOnce) {
-    const auto files = forty();
-    std::map<std::string, int> times;
-    std::set<std::string> ids;
-    for (std::size_t i = 1; i <= 3; ++i) {
-        Selection selection;
-        selection.shard = {i, 3};
-        // What this machine alone knows must not change the cut.
-        const auto plan =
-            make_plan(suite(), files, selection,
-                      seconds({{"test/test_01.py", 1000.0 * static_cast<double>(i)}}));
-        ASSERT_TRUE(plan.has_value()) << to_line(plan.error());
-        std::uintmax_t bytes = 0;
-        for (const Job& job : plan->jobs) {
-            ++times[job.module];
-            bytes += job.source_bytes;
-        }
-        EXPECT_NEAR(static_cast<double>(bytes), 820.0 / 3, 10);
-        ids.insert(plan->id);
-    }
-    EXPECT_EQ(times.size(), 40u);
-    for (const auto& [module, count] : times) EXPECT_EQ(count, 1) << module;
-    EXPECT_EQ(ids.size(), 1u) << "shards of one plan carry its name";
-
-    Selection half;
-    half.shard = {1, 2};
-    EXPECT_FALSE(ids.contains(make_plan(suite(), files, half)->id));
-    Past other;
-    other.for_shards = {{"test/test_01.py", 1}, {"test/test_40.py", 1}};
-    Selection third;
-    third.shard = {1, 3};
-    EXPECT_FALSE(ids.contains(make_plan(suite(), files, third, other)->id))
-        << "the known duration makes the others small and cuts otherwise";
-}
-
-TEST(MakePlan, AShardMayBeEmpty) {
-    Selection selection;
-    selection.shard = {50, 50};
-    const auto plan = make_plan(suite(), forty(), selection);
-    ASSERT_TRUE(plan.has_value());
-    EXPECT_THAT(plan->jobs, IsEmpty());
-}
-
 TEST(MakePlan, FollowsTheRequestedOrder) {
     const auto files = forty();
     const auto first_two = [&](const char* order) {
@@ -141,10 +98,6 @@ TEST(MakePlan, FollowsTheRequestedOrder) {
     EXPECT_NE(first_two("random:7"), first_two("random:8"));
     for (const char* wrong : {"", "random", "random:", "random:x", "shortest"})
         EXPECT_FALSE(parse_ordering(wrong)) << wrong;
-    for (const char* wrong : {"", "3", "0/3", "4/3", "1/", "/2", "1/2/3", "-1/2", "1/10001"})
-        EXPECT_FALSE(parse_shard(wrong)) << wrong;
-    EXPECT_EQ(parse_shard("2/5")->count, 5u);
-    EXPECT_EQ(parse_shard("1/10000")->count, kMaxShards);
 }
 
 TEST(MakePlan, UnknownDurationsAreEstimatedFromSize) {

@@ -54,9 +54,7 @@ Expected<void> mark_selected(std::vector<Expectation>& entries, const Ready& rea
     if (entries.empty()) return {};
     // -k and pytest's own options may leave out any test.
     const bool filters = !selection.keyword.empty() || !selection.options.empty();
-    plan::Selection whole = selection;
-    whole.shard = {};
-    const auto plan = plan_for(ready, whole);
+    const auto plan = plan_for(ready, selection);
     if (!plan) return tl::unexpected(plan.error());
     std::map<std::string_view, bool> complete;  // modules of the plan
     for (const auto& job : plan->jobs) complete[job.module] = job.only.empty();

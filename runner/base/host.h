@@ -33,6 +33,10 @@ struct UsageBytes {
 };
 [[nodiscard]] UsageBytes bytes_of(const rusage& used);
 
+// Makes the new file `to` share the blocks of `from` until one of them is written (reflink). False:
+// the file systems cannot, and there is no `to`.
+[[nodiscard]] bool clone_file(const std::filesystem::path& from, const std::filesystem::path& to);
+
 // Call between fork and exec: the system sends `signal` when the parent dies. Does nothing on
 // macOS.
 void end_with_parent(int signal);

@@ -15,6 +15,8 @@ namespace compat::exec {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
+struct Sandbox;
+
 struct Job {
     std::string name;               // for people: the module's path
     std::vector<std::string> argv;  // argv[0] is an absolute path; no shell
@@ -23,6 +25,7 @@ struct Job {
     // them wait in memory.
     std::shared_ptr<const Variables> common_env;
     Variables env;
+    std::shared_ptr<const Sandbox> sandbox{};  // it runs in this one; null: in none
     std::filesystem::path log;     // receives stdout and stderr
     std::filesystem::path events;  // the progress protocol is read here
     Milliseconds timeout{};        // of the whole child; 0: none

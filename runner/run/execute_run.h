@@ -25,6 +25,7 @@ struct Execution {
     int verbosity = 0;
     bool resumed = false;  // interrupted before; a part of it is stored
     double seconds_before = 0;
+    std::vector<WrittenFiles> earlier_writes{};  // by tests of an earlier sitting
     bool keep_empty = true;  // store it even if it selected no test
     std::string shard;       // "2/5"; empty: the run is whole
     ExtraReports extra{};
@@ -39,7 +40,7 @@ struct ExecutionResult {
 };
 
 // The run is in the store and its plan is written.
-[[nodiscard]] Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
+[[nodiscard]] Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store,
                                                     const Execution& execution);
 
 }  // namespace compat::run

@@ -65,7 +65,7 @@ Expected<std::vector<ShardRun>> newest_plan(std::vector<archive::ShardFolder> sh
         const auto compared = [](const store::RunInfo& i) {
             return std::tie(i.plan, i.suite, i.framework, i.shim, i.policy, i.masquerade, i.device,
                             i.simulated, i.fallback, i.keep_going, i.seeds, i.commit, i.torch,
-                            i.expectations);
+                            i.expectations, i.isolation, i.network);
         };
         return compared(info) == compared(newest);
     };
@@ -169,6 +169,7 @@ Expected<ExitCode> merge_shards(const std::vector<std::string>& folders,
         end.accounting_closed = end.accounting_closed && its.accounting_closed;
         end.mismatches.insert(end.mismatches.end(), its.mismatches.begin(), its.mismatches.end());
         if (end.not_run_reason.empty()) end.not_run_reason = its.not_run_reason;
+        add_writes(end.writes, its.writes);
         // Kept, not computed from the files: they do not hold --flaky-fails, names that no test
         // has, or trouble with the disk.
         codes.push_back(static_cast<ExitCode>(its.exit_code));

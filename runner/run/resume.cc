@@ -152,6 +152,7 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
     execution.verbosity = request.verbosity;
     execution.resumed = true;
     execution.shard = loaded_run->stored.info.shard;
+    if (loaded_run->stored.end) execution.earlier_writes = loaded_run->stored.end->writes;
     execution.seconds_before = loaded_run->stored.duration_s;
     execution.expectations = analysis::expectations_of(loaded_run->stored.info);
     const store::RunInfo& info = loaded_run->stored.info;

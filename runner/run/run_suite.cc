@@ -21,6 +21,7 @@
 #include "runner/run/execute_run.h"
 #include "runner/run/expectations/open_expectations.h"
 #include "runner/run/fingerprint.h"
+#include "runner/run/isolation/isolation.h"
 #include "runner/run/recorder.h"
 #include "runner/run/variables.h"
 
@@ -101,6 +102,8 @@ store::RunInfo run_info(const RunRequest& request, const config::Invocation& inv
     info.keep_going = ready.child.keep_going;
     info.seeds = ready.settings.seeds();
     info.diagnose = ready.diagnose;
+    info.isolation = ready.settings.text(Setting::isolation);
+    info.network = has_network(ready);
     info.commit = prepared.source.commit;
     info.dirty = prepared.source.dirty;
     info.remote = prepared.source.remote;

@@ -36,10 +36,15 @@ TEST(Rules, AreWellFormed) {
     }
 }
 
+// The one in which the rule may hold.
+Isolation isolation_of(const Rule& rule) {
+    return {!rule.isolation.empty(), rule.isolation != "no-network"};
+}
+
 TEST(Rules, EachDecidesItsExamples) {
     for (const Rule& rule : Rules::shipped().all())
         for (const auto& example : rule.examples) {
-            const Diagnosis diagnosis = Rules::shipped().diagnose(example.failure, example.state);
+            const Diagnosis diagnosis = Rules::shipped().diagnose(example.failure, example.state, isolation_of(rule));
             EXPECT_EQ(diagnosis.rule, rule.id) << example.failure.message;
             EXPECT_EQ(diagnosis.cause, rule.cause);
             EXPECT_EQ(diagnosis.error_class, rule.error_class);

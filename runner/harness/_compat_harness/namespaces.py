@@ -12,11 +12,13 @@ Not here: the zygote's sandbox, which bubblewrap makes (runner/run/isolation), a
 not forked (runner/exec/linux/sandbox_init.cc).
 """
 
+import _socket
 import errno
+import fcntl
 import json
 import os
 import struct
-import sys
+import traceback
 
 import _ctypes
 
@@ -72,8 +74,9 @@ def fork(sandbox, job, fork_process):
             _exit(0)
         _mount(sandbox)
         leader = fork_process()
-    except OSError as error:
-        os.write(writing, b"%d" % (error.errno or errno.EIO))
+    except BaseException as error:  # never back into the zygote's code
+        traceback.print_exc()
+        os.write(writing, b"%d" % (getattr(error, "errno", None) or errno.EIO))
         _exit(1)
     if leader != 0:
         os.write(writing, b"0")
@@ -111,11 +114,9 @@ def _enter(sandbox):
 
 
 def _start_loopback():
-    import _socket
-    import fcntl
-
-    with _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", _IFF_UP))
+    any_socket = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", _IFF_UP))
+    any_socket.close()
 
 
 def _mount_one(source, target, kind, flags, data=None):

@@ -24,11 +24,14 @@ namespace {
 constexpr const char* kFolder = "isolation";
 constexpr const char* kTmpNote = "tmp";  // a file with the path of TMPDIR
 
-// The user's, whatever HOME says.
-fs::path home_of_user() {
+// Of the account, and what HOME says.
+std::vector<fs::path> homes_of_user() {
+    std::vector<fs::path> homes;
     const passwd* user = ::getpwuid(::getuid());
-    const char* variable = std::getenv("HOME");
-    return user && user->pw_dir ? user->pw_dir : variable ? variable : "/";
+    if (user && user->pw_dir) homes.emplace_back(user->pw_dir);
+    if (const char* home = std::getenv("HOME"); home && (homes.empty() || homes.front() != home))
+        homes.emplace_back(home);
+    return homes;
 }
 
 bool is_inside(const fs::path& path, const fs::path& folder) {
@@ -142,7 +145,7 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
         for (const auto& link : source.links)
             if (fs::exists(link, error)) plan.in_source.push_back(link);
         plan.writable = {attempts, home};
-        plan.home = home_of_user();
+        plan.homes = homes_of_user();
         plan.network = ready.settings.on(Setting::network);
         plan.tmp_bytes = ready.settings.bytes(Setting::tmp_size);
         auto sandbox = make_sandbox(plan);
@@ -150,6 +153,7 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
         made->sandbox_ = std::move(*sandbox);
         child.inherited = variables_for_sandbox(child.inherited, plan.network);
         child.private_variables = private_variables(home, kSandboxTmp);
+        if (!plan.network) child.private_variables.emplace_back("COMPAT_NO_NETWORK", "1");
     }
     ready.isolation = std::move(made);
     return {};

@@ -126,7 +126,7 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
     if (plan.network)
         for (const auto resolver : kResolvers)
             add(words, {"--ro-bind-try", std::string(resolver), std::string(resolver)});
-    hide_credentials(words, plan.home);
+    for (const auto& home : plan.homes) hide_credentials(words, home);
 
     nlohmann::json keep = nlohmann::json::array();
     std::vector<fs::path> kept;

@@ -23,7 +23,7 @@ struct SandboxPlan {
     // The source's copy and where the children see it; they may write to it.
     std::pair<std::filesystem::path, std::filesystem::path> source;
     std::vector<std::filesystem::path> in_source;  // visible in it, though not of the copy
-    std::filesystem::path home;  // the user's, of which credentials are hidden
+    std::vector<std::filesystem::path> homes;  // the user's, of which credentials are hidden
     bool network = false;
     std::uint64_t tmp_bytes = 0;  // limit of each temporary folder of each child
 };

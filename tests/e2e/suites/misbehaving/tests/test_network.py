@@ -17,7 +17,8 @@ class Network(unittest.TestCase):
 
     def test_address_outside(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-            any_socket.connect(("192.0.2.1", 9))  # TEST-NET-1: a route is enough, no packet is sent
+            any_socket.connect(("198.51.100.1", 9))  # TEST-NET-2: a route is enough, no packet is sent
 
+    @unittest.skipUnless(os.environ.get("MISBEHAVING_LOOKUP"), "takes long where no server answers")
     def test_name_outside(self):
         socket.create_connection(("example.invalid", 443), timeout=5)

@@ -144,7 +144,8 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
         plan.source = {source.to, root};
         for (const auto& link : source.links)
             if (fs::exists(link, error)) plan.in_source.push_back(link);
-        plan.writable = {attempts, home};
+        plan.home = {home, kSandboxHome};
+        plan.writable = {attempts};
         plan.homes = homes_of_user();
         plan.network = ready.settings.on(Setting::network);
         plan.tmp_bytes = ready.settings.bytes(Setting::tmp_size);
@@ -152,7 +153,7 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
         if (!sandbox) return tl::unexpected(sandbox.error());
         made->sandbox_ = std::move(*sandbox);
         child.inherited = variables_for_sandbox(child.inherited, plan.network);
-        child.private_variables = private_variables(home, kSandboxTmp);
+        child.private_variables = private_variables(kSandboxHome, kSandboxTmp);
         if (!plan.network) child.private_variables.emplace_back("COMPAT_NO_NETWORK", "1");
     }
     ready.isolation = std::move(made);

@@ -142,9 +142,10 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
             add(words, {"--ro-bind", path, path});
             note(path);
         }
-    if (!plan.source.first.empty()) {
-        add(words, {"--bind", plan.source.first, plan.source.second});
-        note(plan.source.second);
+    for (const auto& [from, to] : {plan.source, plan.home}) {
+        if (from.empty()) continue;
+        add(words, {"--bind", from, to});
+        note(to);
     }
     for (const auto& path : plan.in_source) add(words, {"--ro-bind", path, path});
     for (const auto& path : plan.writable) {

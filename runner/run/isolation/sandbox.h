@@ -20,8 +20,10 @@ struct SandboxPlan {
     // sandbox's own (/tmp): the source, the environment, the runner.
     std::vector<std::filesystem::path> visible;
     std::vector<std::filesystem::path> writable;
-    // The source's copy and where the children see it; they may write to it.
-    std::pair<std::filesystem::path, std::filesystem::path> source;
+    // A folder of the host, and where the children see it; they may write to it.
+    using Mount = std::pair<std::filesystem::path, std::filesystem::path>;
+    Mount source;  // the copy
+    Mount home;
     std::vector<std::filesystem::path> in_source;  // visible in it, though not of the copy
     std::vector<std::filesystem::path> homes;  // the user's, of which credentials are hidden
     bool network = false;
@@ -30,6 +32,8 @@ struct SandboxPlan {
 
 // The TMPDIR of each child in a sandbox.
 inline constexpr const char* kSandboxTmp = "/tmp";
+// HOME: the same in every run, as it stands in messages.
+inline constexpr const char* kSandboxHome = "/run/home";
 
 // Errors: environment, where there is no bubblewrap.
 [[nodiscard]] Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& plan);

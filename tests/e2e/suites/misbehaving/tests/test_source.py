@@ -24,4 +24,4 @@ class Source(unittest.TestCase):
         (ROOT / "data" / "deleted.txt").unlink()
 
     def test_fails_with_its_path(self):
-        self.assertEqual(__file__, "")
+        self.fail("it is " + __file__)

@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -187,13 +188,14 @@ def test_sandbox_protects_the_host(host):
 
 def ends_of(result):
     """What the runner noticed of the ends of test_ends.py, without process ids and times."""
-    tests = cases_of(result)
+    tests = {id.rpartition("::")[2]: case for id, case in cases_of(result).items() if id.startswith("test_ends.py")}
+    ended = [case for case in tests.values() if case["state"] != "passed"]
     return {
-        "states": {id.rpartition("::")[2]: case["state"] for id, case in tests.items()},
-        "crash": tests["test_ends.py::Ends::test_c_crashes"]["reason"],
-        "killed": tests["test_ends.py::Ends::test_d_kills_itself"]["reason"],
-        "hang": tests["test_ends.py::Ends::test_e_hangs"]["reason"],
-        "leaked": sorted(process["command"] for process in result.report["leaked_processes"]),
+        "states": {name: case["state"] for name, case in tests.items()},
+        "why": [(case["reason"], case["failure"]["signature"], case["failure"]["message"]) for case in ended],
+        "frames": [[(frame["file"], frame["line"]) for frame in case["failure"]["frames"]] for case in ended],
+        # One of them may not have become `sleep` yet.
+        "leaked": sorted(re.search("sleep 471.", process["command"]).group() for process in result.report["leaked_processes"]),
     }
 
 
@@ -209,12 +211,12 @@ def test_sandbox_notices_every_end(host, running, tmp_path):
     plain, fresh, warm = (runs[name].result() for name in ways)
     expected = ends_of(plain)
     assert expected["states"] == ENDS
-    assert "sleep 4711" in expected["leaked"] and len(expected["leaked"]) == 2, expected
-    assert "hangs_here" in expected["hang"] and "SIGKILL" in expected["killed"]
+    assert expected["leaked"] == ["sleep 4711", "sleep 4712"]
+    reasons, signatures, messages = zip(*expected["why"])
+    assert reasons[1] == "killed by SIGKILL, not sent by the runner" and signatures[0].endswith("@ tests/test_ends.py:test_c_crashes")
+    assert messages[2].startswith("in hangs_here (")
     assert ends_of(fresh) == expected
-    seen = ends_of(warm)
-    seen["states"] = {name: state for name, state in seen["states"].items() if name in ENDS}
-    assert seen == expected
+    assert ends_of(warm) == expected
     attempts = [json.loads(line) for line in (warm.folder / "record.jsonl").read_text().splitlines()]
     attempts = [line for line in attempts if line["event"] == "attempt"]
     assert any(line["forked"] for line in attempts), "warm start does not fork in a sandbox"

@@ -34,6 +34,12 @@ std::vector<fs::path> homes_of_user() {
     return homes;
 }
 
+// "/a/b" of "/a/b/." and "/a/b/".
+fs::path without_slash(const fs::path& path) {
+    const fs::path normal = path.lexically_normal();
+    return normal.has_filename() || !normal.has_relative_path() ? normal : normal.parent_path();
+}
+
 bool is_inside(const fs::path& path, const fs::path& folder) {
     const fs::path name = path.lexically_relative(folder);
     return !name.empty() && name != "." && *name.begin() != "..";
@@ -106,7 +112,7 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
 
     const SystemClock clock;
     const SteadyTime since = clock.steady();
-    const fs::path root = ready.child.root.lexically_normal();
+    const fs::path root = without_slash(ready.child.root);
     SourceCopy& source = made->source_;
     source.from = root;
     source.links_as_folders = how == "sandbox";
@@ -114,7 +120,7 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
     const fs::path results = fs::absolute(ready.settings.text(Setting::results));
     const fs::path cache = fs::absolute(ready.settings.text(Setting::cache));
     for (const fs::path& other :
-         {results.lexically_normal(), cache.lexically_normal(), prefix_of(ready.child.python)})
+         {without_slash(results), without_slash(cache), prefix_of(ready.child.python)})
         if (is_inside(other, root)) source.links.push_back(other);
     if (auto copied = copy_source(source); !copied) return copied;
     const std::chrono::duration<double> took = clock.steady() - since;

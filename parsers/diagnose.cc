@@ -134,8 +134,8 @@ struct Rules::Compiled {
     // The first rule that holds; rules.size() where none does. `by_text`: only by its text, and
     // none of last resort.
     [[nodiscard]] size_t first(std::string_view words, const PatternSet::Search& frames,
-                               std::string_view traceback, State state,
-                               const Isolation& isolation, bool by_text) const {
+                               std::string_view traceback, State state, const Isolation& isolation,
+                               bool by_text) const {
         const PatternSet::Search search(texts, words);
         const bool is_short = std::min(words.find('\n'), words.size()) <= kShortLineBytes;
         const auto holds = [&](size_t i) {
@@ -246,7 +246,8 @@ Diagnosis Rules::diagnose_itself(const Failure& failure, State state,
     bool by_chain = false;
     // An assertion is one whatever was handled before it.
     if (!settled && (direct || !expected) && !(chained = chained_words(failure)).empty())
-        if (const size_t other = compiled_->first(chained, places, failure.traceback, state, isolation, true);
+        if (const size_t other =
+                compiled_->first(chained, places, failure.traceback, state, isolation, true);
             other < rules.size()) {
             decided = other;
             by_chain = true;

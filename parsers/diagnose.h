@@ -29,11 +29,12 @@ struct Rule {
     std::string at;             // RE2, in the frames (see Rules); empty: any
     std::string statement;      // RE2, in the statement that failed (see Rules); empty: any
     std::vector<State> states;  // empty: any
-    // Holds only where the child had this: "sandbox", or "no-network" in a sandbox; empty: anywhere.
+    // Holds only where the child had this: "sandbox", or "no-network" in a sandbox; empty:
+    // anywhere.
     std::string isolation;
-    bool short_line = false;    // the exception's first line has kShortLineBytes at most
-    bool last_resort = false;   // gives way to what an exception chained before says
-    std::string meaning;        // one sentence, for readers of a report
+    bool short_line = false;   // the exception's first line has kShortLineBytes at most
+    bool last_resort = false;  // gives way to what an exception chained before says
+    std::string meaning;       // one sentence, for readers of a report
     std::vector<Example> examples;
 };
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "runner/base/files.h"
+#include "runner/base/isolation/source_copy.h"
 #include "runner/base/line_reader.h"
-#include "runner/base/source_copy.h"
 
 namespace compat::archive {
 
@@ -62,10 +62,9 @@ parsers::LineSource lines_of(fs::path file, std::uint64_t most) {
 }
 
 parsers::TextSource text_of(fs::path file, std::uint64_t most) {
-    return parsers::TextSource::Read(
-        [file = std::move(file), most] {
-            return with_source_paths(read_file(file, most).value_or(""));
-        });
+    return parsers::TextSource::Read([file = std::move(file), most] {
+        return with_source_paths(read_file(file, most).value_or(""));
+    });
 }
 
 parsers::AttemptFiles files_of(const fs::path& folder, const std::string& log,

@@ -9,9 +9,9 @@
 #include <unordered_map>
 
 #include "parsers/text.h"
+#include "runner/base/isolation/source_copy.h"
 #include "runner/base/line_reader.h"
 #include "runner/base/secrets.h"
-#include "runner/base/source_copy.h"
 #include "runner/base/text.h"
 
 namespace compat::archive {

@@ -32,7 +32,8 @@ void handle_early_interrupts() {
 
 int run_program(int argc, char** argv) {
     // The first process of a sandbox is this program too.
-    if (argc > 1 && argv[1] == exec::kInitWord) return exec::run_sandbox_init({argv + 2, argv + argc});
+    if (argc > 1 && argv[1] == exec::kInitWord)
+        return exec::run_sandbox_init({argv + 2, argv + argc});
     handle_early_interrupts();
     exec::ignore_stray_signals();
     // An inherited SIG_IGN would reap children before their exit status is read.

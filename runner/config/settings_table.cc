@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <charconv>
 #include <chrono>
 #include <thread>
 

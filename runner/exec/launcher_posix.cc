@@ -110,8 +110,7 @@ Expected<int> spawn(const Job& job, int output, int inherited, Spawning spawning
     const auto argv =
         job.sandbox ? in_sandbox(*job.sandbox, job.argv, spawning == Spawning::server) : job.argv;
     bp::child child(
-        bp::exe = argv.front(),
-        bp::args = std::vector<std::string>(argv.begin() + 1, argv.end()),
+        bp::exe = argv.front(), bp::args = std::vector<std::string>(argv.begin() + 1, argv.end()),
         bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, null.get()),
         bp::posix::fd.bind(1, output), bp::posix::fd.bind(2, output),
         bp::extend::on_exec_setup =

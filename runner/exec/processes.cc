@@ -120,8 +120,7 @@ int Processes::owner_of_escaped(int pid, const ProcessInfo& stat) const {
 int Processes::determine_owner(int pid, const Entry& entry) {
     if (jobs_.contains(pid)) return pid;
     if (helpers_.contains(pid) || inits_.contains(pid)) return kNoJob;
-    if (const auto init = inits_.find(entry.stat.parent); init != inits_.end())
-        return init->second;
+    if (const auto init = inits_.find(entry.stat.parent); init != inits_.end()) return init->second;
     if (jobs_.contains(entry.stat.session)) return entry.stat.session;
     if (entry.owner != kNoJob) return entry.owner;
     if (const auto known = sessions_.find(entry.stat.session); known != sessions_.end())

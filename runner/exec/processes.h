@@ -7,8 +7,8 @@
 // only their session, COMPAT_JOB or tag shows the job. A process belongs to a job if one of these
 // holds, in this order: a process of the job began its session; it belonged to the job at the last
 // scan; its parent belongs to the job; its COMPAT_JOB names the job; it has the tag of the job's
-// leader (process_table.h); it is an orphan and only one running job is older. In a namespace of its
-// own a job's orphans become children of the namespace's init, which no other job has.
+// leader (process_table.h); it is an orphan and only one running job is older. In a namespace of
+// its own a job's orphans become children of the namespace's init, which no other job has.
 #pragma once
 
 #include <cstdint>

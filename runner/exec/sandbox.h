@@ -38,13 +38,20 @@ inline constexpr const char* kSandboxVariable = "COMPAT_SANDBOX";
 // `runner sandbox-init …`: no command for users.
 inline constexpr std::string_view kInitWord = "sandbox-init";
 
+// Where a sandbox shows its processes; null: this system has no sandboxes.
+[[nodiscard]] const char* process_folder();
+
+// What root's init needs in its sandbox, to prepare it; it drops them before any test.
+[[nodiscard]] std::vector<std::string> rights_of_init();
+
 // The child's program and its arguments, as an init runs them in the sandbox. A server has no
 // socket to us of its own: its init passes on descriptor 3 and ends after its last child.
 [[nodiscard]] std::vector<std::string> in_sandbox(const Sandbox& sandbox,
                                                   const std::vector<std::string>& argv,
                                                   bool server);
 
-// Two ends; ours receives the process ids of whoever writes to the other one. False: errno says why.
+// Two ends; ours receives the process ids of whoever writes to the other one. False: errno says
+// why.
 [[nodiscard]] bool open_sandbox_sockets(int (&ends)[2]);
 
 class SandboxInit {

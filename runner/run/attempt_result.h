@@ -26,8 +26,7 @@ struct AttemptOrigin {
 [[nodiscard]] store::JobResult attempt_result(const std::filesystem::path& run_folder,
                                               const AttemptOrigin& origin,
                                               const std::string& module, int number,
-                                              AttemptKind kind,
-                                              const exec::JobFinished& finished);
+                                              AttemptKind kind, const exec::JobFinished& finished);
 
 // Those of the files that are there, and the log.
 void set_file_names(const std::filesystem::path& run_folder, const std::string& module,

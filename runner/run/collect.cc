@@ -52,18 +52,18 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& given, const s
     }
     const auto files = jobs;
     exec::RunFinished finished;
-    exec::run_jobs(std::move(jobs), {ready.settings.jobs()}, SystemClock(),
-                   [&](const exec::RunEvent& event) -> exec::Reply {
-                       if (const auto* end = std::get_if<exec::RunFinished>(&event))
-                           finished = *end;
-                       const auto* done = std::get_if<exec::JobFinished>(&event);
-                       if (!done) return {};
-                       const auto& job = files[done->job];
-                       records[done->job] = parsers::read_attempt(
-                           {archive::lines_of(job.events), archive::text_of(job.log), "", isolation_of(ready)},
-                           std::string(name_of(ready.suite.framework)), job.name, done->end);
-                       return {};
-                   });
+    exec::run_jobs(
+        std::move(jobs), {ready.settings.jobs()}, SystemClock(),
+        [&](const exec::RunEvent& event) -> exec::Reply {
+            if (const auto* end = std::get_if<exec::RunFinished>(&event)) finished = *end;
+            const auto* done = std::get_if<exec::JobFinished>(&event);
+            if (!done) return {};
+            const auto& job = files[done->job];
+            records[done->job] = parsers::read_attempt(
+                {archive::lines_of(job.events), archive::text_of(job.log), "", isolation_of(ready)},
+                std::string(name_of(ready.suite.framework)), job.name, done->end);
+            return {};
+        });
     if (finished.stopped) return fail(ErrorKind::interrupted, finished.reason);
     return records;
 }

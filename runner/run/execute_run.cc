@@ -251,10 +251,14 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
             print_unmatched();
             return ExecutionResult{code, false};
         });
-    const store::RunEnd run_end{
-        clock.wall(),           execution.seconds_before + took.count(), complete,
-        static_cast<int>(code), recorder.mismatches().empty(),           recorder.mismatches(),
-        finished.reason,        std::move(writes)};
+    const store::RunEnd run_end{clock.wall(),
+                                execution.seconds_before + took.count(),
+                                complete,
+                                static_cast<int>(code),
+                                recorder.mismatches().empty(),
+                                recorder.mismatches(),
+                                finished.reason,
+                                std::move(writes)};
     const auto closed = archive::record_end(run.folder, run_end).and_then([&] {
         return retry_while_busy(store, [&] { return store.finish_run(run.id, run_end); });
     });
@@ -304,9 +308,8 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
     Ready ready = prepared;
     std::vector<std::string> notes = execution.notes;
     const fs::path& folder = execution.run.folder;
-    if (auto isolated =
-            Isolation::begin(ready, folder, folder / "modules",
-                             [&](std::string_view line) { notes.emplace_back(line); });
+    if (auto isolated = Isolation::begin(ready, folder, folder / "modules",
+                                         [&](std::string_view line) { notes.emplace_back(line); });
         !isolated)
         return tl::unexpected(isolated.error());
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
@@ -318,13 +321,12 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
                             ready.settings.jobs(), settings_words(ready)));
     for (const auto& note : notes) display.say("note: " + printable(note));
 
-    Recorder recorder(
-        store, execution.run.id, execution.run.folder,
-        {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails,
-         ready.settings.text(Setting::confirm) == "all", execution.plan.fail_on,
-         !ready.child.keep_going, execution.shared->evidence, execution.expectations,
-         isolation_of(ready)},
-        execution.plan.modules);
+    Recorder recorder(store, execution.run.id, execution.run.folder,
+                      {ready.suite.framework, attempt_limits(ready, execution.plan),
+                       execution.plan.flaky_fails, ready.settings.text(Setting::confirm) == "all",
+                       execution.plan.fail_on, !ready.child.keep_going, execution.shared->evidence,
+                       execution.expectations, isolation_of(ready)},
+                      execution.plan.modules);
     Jobs jobs(ready, execution);
     // The event loop must not wait: a later tick stores what a busy database refuses.
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};

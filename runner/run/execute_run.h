@@ -26,8 +26,8 @@ struct Execution {
     bool resumed = false;  // interrupted before; a part of it is stored
     double seconds_before = 0;
     std::vector<WrittenFiles> earlier_writes{};  // by tests of an earlier sitting
-    bool keep_empty = true;  // store it even if it selected no test
-    std::string shard;       // "2/5"; empty: the run is whole
+    bool keep_empty = true;                      // store it even if it selected no test
+    std::string shard;                           // "2/5"; empty: the run is whole
     ExtraReports extra{};
     analysis::Expectations expectations{};
     std::shared_ptr<SharedByRuns> shared = std::make_shared<SharedByRuns>();

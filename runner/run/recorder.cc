@@ -55,7 +55,8 @@ Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Se
       modules_(std::move(modules)) {}
 
 ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) const {
-    return read_attempt(folder_, {settings_.framework, settings_.isolation}, modules_[module].path, number, end);
+    return read_attempt(folder_, {settings_.framework, settings_.isolation}, modules_[module].path,
+                        number, end);
 }
 
 void Recorder::save(size_t module, store::JobResult result) {
@@ -347,8 +348,9 @@ Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found,
 std::vector<Step> Recorder::job_finished(const Assignment& assignment,
                                          const exec::JobFinished& finished) {
     const size_t module = assignment.module;
-    store::JobResult result = attempt_result(folder_, {settings_.framework, settings_.isolation}, modules_[module].path,
-                                             assignment.number, assignment.kind, finished);
+    store::JobResult result =
+        attempt_result(folder_, {settings_.framework, settings_.isolation}, modules_[module].path,
+                       assignment.number, assignment.kind, finished);
     if (assignment.kind != AttemptKind::whole) result.only = assignment.only;
 
     account(module, result.record);

@@ -44,7 +44,8 @@ Isolation isolation_of(const Rule& rule) {
 TEST(Rules, EachDecidesItsExamples) {
     for (const Rule& rule : Rules::shipped().all())
         for (const auto& example : rule.examples) {
-            const Diagnosis diagnosis = Rules::shipped().diagnose(example.failure, example.state, isolation_of(rule));
+            const Diagnosis diagnosis =
+                Rules::shipped().diagnose(example.failure, example.state, isolation_of(rule));
             EXPECT_EQ(diagnosis.rule, rule.id) << example.failure.message;
             EXPECT_EQ(diagnosis.cause, rule.cause);
             EXPECT_EQ(diagnosis.error_class, rule.error_class);

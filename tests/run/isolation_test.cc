@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "runner/base/files.h"
-#include "runner/base/source_copy.h"
+#include "runner/base/isolation/source_copy.h"
 #include "runner/run/isolation/sandbox.h"
 #include "runner/run/isolation/source_copy.h"
 #include "tests/support/temp_tree.h"
@@ -83,8 +83,9 @@ TEST_F(SourceCopyTest, TellsWhatWasWritten) {
     fs::remove(copy_.to / "data/gone.txt");
     fs::create_directories(copy_.to / "tests/__pycache__");
     std::ofstream(copy_.to / "tests/__pycache__/test_a.pyc") << "x";
-    EXPECT_THAT(changes(), ElementsAre(Pair("data/gone.txt", "deleted"), Pair("data/new.txt", "new"),
-                                       Pair("tests/test_a.py", "changed")));
+    EXPECT_THAT(changes(),
+                ElementsAre(Pair("data/gone.txt", "deleted"), Pair("data/new.txt", "new"),
+                            Pair("tests/test_a.py", "changed")));
     EXPECT_EQ(read_file(source() / "tests/test_a.py").value(), "a");
 }
 
@@ -129,8 +130,12 @@ TEST(SourcePaths, StandInPlaceOfThoseOfTheCopy) {
 }
 
 TEST(SandboxVariables, AreFew) {
-    const plan::Variables inherited{{"PATH", "/bin"},   {"LC_ALL", "C"},        {"TOKEN", "secret"},
-                                    {"HOME", "/home"},  {"http_proxy", "proxy"}, {"PATHS", "x"},
+    const plan::Variables inherited{{"PATH", "/bin"},
+                                    {"LC_ALL", "C"},
+                                    {"TOKEN", "secret"},
+                                    {"HOME", "/home"},
+                                    {"http_proxy", "proxy"},
+                                    {"PATHS", "x"},
                                     {"DBUS_SESSION_BUS_ADDRESS", "unix:"}};
     EXPECT_THAT(variables_for_sandbox(inherited, false),
                 ElementsAre(Pair("PATH", "/bin"), Pair("LC_ALL", "C")));

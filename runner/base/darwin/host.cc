@@ -60,6 +60,10 @@ UsageBytes bytes_of(const rusage& used) {
     return {static_cast<std::int64_t>(used.ru_maxrss), 0, 0};
 }
 
+FileTimes times_of(const struct stat& file) {
+    return {file.st_atimespec, file.st_mtimespec, file.st_ctimespec};
+}
+
 bool clone_file(const fs::path& from, const fs::path& to) {
     return ::clonefile(from.c_str(), to.c_str(), CLONE_NOFOLLOW) == 0;
 }

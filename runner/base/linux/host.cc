@@ -68,6 +68,8 @@ UsageBytes bytes_of(const rusage& used) {
             static_cast<std::int64_t>(used.ru_oublock) * kBlock};
 }
 
+FileTimes times_of(const struct stat& file) { return {file.st_atim, file.st_mtim, file.st_ctim}; }
+
 bool clone_file(const fs::path& from, const fs::path& to) {
     const int source = ::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (source < 0) return false;

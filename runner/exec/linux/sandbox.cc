@@ -71,8 +71,7 @@ LeftFiles left_files(std::string_view text) {
         left.count = json.at("count").get<std::int64_t>();
         left.bytes = json.at("bytes").get<std::int64_t>();
         for (const auto& file : json.at("files"))
-            left.files.push_back(
-                {file.at(0).get<std::string>(), file.at(1).get<std::int64_t>()});
+            left.files.push_back({file.at(0).get<std::string>(), file.at(1).get<std::int64_t>()});
     } catch (const nlohmann::json::exception&) {
         return {};
     }
@@ -80,6 +79,13 @@ LeftFiles left_files(std::string_view text) {
 }
 
 }  // namespace
+
+const char* process_folder() { return "/proc"; }
+
+std::vector<std::string> rights_of_init() {
+    if (::geteuid() != 0) return {};
+    return {"CAP_SYS_ADMIN", "CAP_SETFCAP"};
+}
 
 std::vector<std::string> in_sandbox(const Sandbox& sandbox, const std::vector<std::string>& argv,
                                     bool server) {
@@ -118,8 +124,7 @@ Expected<std::unique_ptr<SandboxInit>> SandboxInit::meet(Fd socket, int outer,
 }
 
 SandboxInit::~SandboxInit() {
-    if (process_.valid())
-        ::syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
+    if (process_.valid()) ::syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
     if (outer_ <= 0) return;
     ::kill(outer_, SIGKILL);
     while (::waitpid(outer_, nullptr, 0) < 0 && errno == EINTR) continue;

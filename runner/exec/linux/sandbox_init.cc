@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "runner/base/exit_code.h"
 #include "runner/exec/launcher_posix.h"
 #include "runner/exec/linux/sandbox_messages.h"
 #include "runner/exec/sandbox.h"
@@ -28,6 +29,10 @@ namespace compat::exec {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Exit statuses of an init: as a shell's, and for whoever calls it from a terminal.
+constexpr int kNoProgram = 127;
+constexpr int kNotForUsers = static_cast<int>(ExitCode::usage);
 
 // Files of TMPDIR that are named; all are counted.
 constexpr size_t kNamedFiles = 100;
@@ -90,8 +95,8 @@ std::string left_in_tmp() {
     struct stat top {};
     std::error_code error;
     if (::lstat(folder.c_str(), &top) == 0) {
-        fs::recursive_directory_iterator it(
-            folder, fs::directory_options::skip_permission_denied, error);
+        fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied,
+                                            error);
         for (; !error && it != fs::recursive_directory_iterator() && count < kMostCounted;
              it.increment(error)) {
             struct stat file {};
@@ -149,7 +154,7 @@ int answer_for(pid_t leader, int socket) {
     // Nobody is left to be told where this cannot be written.
     [[maybe_unused]] const auto written =
         ::write(STDERR_FILENO, (why + "\n").c_str(), why.size() + 1);
-    ::_exit(127);
+    ::_exit(kNoProgram);
 }
 
 // Descriptor 3 is the socket.
@@ -162,7 +167,7 @@ int run_child(const std::vector<std::string>& words) {
         ::setsid();
         drop_capabilities(0);
         send_text(socket, kLeaderMessage);
-        if (receive_text(socket) != kGoMessage) ::_exit(1);
+        if (receive_text(socket) != kGoMessage) ::_exit(EXIT_FAILURE);
         become(words, 1);
     }
     if (leader < 0) {
@@ -208,15 +213,16 @@ std::string try_to_nest() {
     drop_capabilities(kForServers);
     if (::unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET) != 0)
         return why("namespaces in the sandbox");
-    if (!write_text("/proc/self/setgroups", "deny") ||
-        !write_text("/proc/self/uid_map", user) || !write_text("/proc/self/gid_map", group))
+    if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", user) ||
+        !write_text("/proc/self/gid_map", group))
         return why("a user namespace in the sandbox");
     const pid_t child = ::fork();
     if (child < 0) return why("a process namespace in the sandbox");
-    if (child == 0)
-        ::_exit(::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0
-                    ? 0
-                    : errno);
+    if (child == 0) {
+        errno = 0;
+        ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+        ::_exit(errno);
+    }
     int status = 0;
     ::waitpid(child, &status, 0);
     errno = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
@@ -237,12 +243,12 @@ int run_sandbox_init(const std::vector<std::string>& words) {
     const std::string_view how = words.empty() ? std::string_view() : std::string_view(words[0]);
     if (how == "of" && words.size() == 3)  // made by a zygote: "of" LEADER SOCKET
         return answer_for(std::atoi(words[1].c_str()), std::atoi(words[2].c_str()));
-    if (words.size() < 2 || ::getpid() != 1) return 2;  // no command for users
+    if (words.size() < 2 || ::getpid() != 1) return kNotForUsers;  // no command for users
     mount_plain_proc();
     if (how == "server") return run_server(words);
     if (how == "child") return run_child(words);
     if (how == "check") return check();
-    return 2;
+    return kNotForUsers;
 }
 
 }  // namespace compat::exec

@@ -215,8 +215,9 @@ class Diagnosis {
         if (ready_.isolation) ready_.isolation->add_left(finished.left);
         Failure& failure = work_.failures[of.failure];
         const fs::path& folder = execution_.run.folder;
-        store::JobResult job = attempt_result(folder, {ready_.suite.framework, isolation_of(ready_)}, failure.module,
-                                              of.number, AttemptKind::diagnostic, finished);
+        store::JobResult job =
+            attempt_result(folder, {ready_.suite.framework, isolation_of(ready_)}, failure.module,
+                           of.number, AttemptKind::diagnostic, finished);
         job.only = {failure.test.id};
         job.step = name_of(of.step);
         set_file_names(folder, failure.module, job);

@@ -10,7 +10,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/files.h"
 #include "runner/base/host.h"
-#include "runner/base/source_copy.h"
+#include "runner/base/isolation/source_copy.h"
 #include "runner/base/text.h"
 #include "runner/run/ready.h"
 
@@ -63,7 +63,8 @@ void remove_tree(const fs::path& folder) {
 
 // What a killed runner left.
 void remove_leftovers(const fs::path& folder) {
-    if (const auto tmp = read_file(folder / kTmpNote); tmp && tmp->find("/runner-tmp-") != tmp->npos)
+    if (const auto tmp = read_file(folder / kTmpNote);
+        tmp && tmp->find("/runner-tmp-") != tmp->npos)
         remove_tree(*tmp);
     remove_tree(folder);
 }
@@ -125,7 +126,8 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
     if (auto copied = copy_source(source); !copied) return copied;
     const std::chrono::duration<double> took = clock.steady() - since;
     say(fmt::format("isolation {}: copied {} of the source ({}{}) in {}", how,
-                    counted(source.files, "file"), size_words(static_cast<std::uint64_t>(source.bytes)),
+                    counted(source.files, "file"),
+                    size_words(static_cast<std::uint64_t>(source.bytes)),
                     source.shared > 0 ? ", shared with it" : "", format_duration(took)));
 
     auto& child = ready.child;

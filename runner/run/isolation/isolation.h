@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "parsers/diagnosis.h"
-#include "runner/base/written_files.h"
+#include "runner/base/isolation/written_files.h"
 #include "runner/exec/event.h"
 #include "runner/exec/sandbox.h"
 #include "runner/prepare/prepare.h"

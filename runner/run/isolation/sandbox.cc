@@ -24,28 +24,53 @@ constexpr std::array<std::string_view, 3> kFresh{kSandboxTmp, "/var/tmp", "/dev/
 // Sockets of the host's services, which a read-only file system does not close: D-Bus, Docker.
 constexpr std::string_view kServices = "/run";
 // What resolves names, of what is in kServices.
-constexpr std::array<std::string_view, 3> kResolvers{
-    "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"};
+constexpr std::array<std::string_view, 3> kResolvers{"/run/systemd/resolve", "/run/resolvconf",
+                                                     "/run/NetworkManager"};
 // Of the user's home: credentials, and sockets of agents. docs/guide/isolation.md lists them.
-constexpr std::array<std::string_view, 17> kHidden{
-    ".ssh",           ".gnupg",         ".aws",           ".azure",     ".kube",       ".docker",
-    ".netrc",         ".git-credentials", ".pypirc",      ".npmrc",     ".config/gcloud",
-    ".config/gh",     ".config/op",     ".config/git/credentials",      ".cargo/credentials.toml",
-    ".password-store", ".cache/huggingface/token"};
+constexpr std::array<std::string_view, 17> kHidden{".ssh",
+                                                   ".gnupg",
+                                                   ".aws",
+                                                   ".azure",
+                                                   ".kube",
+                                                   ".docker",
+                                                   ".netrc",
+                                                   ".git-credentials",
+                                                   ".pypirc",
+                                                   ".npmrc",
+                                                   ".config/gcloud",
+                                                   ".config/gh",
+                                                   ".config/op",
+                                                   ".config/git/credentials",
+                                                   ".cargo/credentials.toml",
+                                                   ".password-store",
+                                                   ".cache/huggingface/token"};
 // Of the devices of an accelerator, names begin so.
 constexpr std::array<std::string_view, 3> kDevices{"nvidia", "kfd", "dri"};
 
 // docs/guide/isolation.md repeats both.
-constexpr std::array<std::string_view, 19> kVariables{
-    "PATH", "LANG", "LANGUAGE", "TZ", "TERM", "USER", "LOGNAME", "SHELL", "PYTHONPATH",
-    "PYTHONHASHSEED", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
-    "CUDA_HOME", "PYTORCH_ALLOC_CONF"};
-constexpr std::array<std::string_view, 6> kProxies{"HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY",
-                                                   "http_proxy",  "https_proxy", "no_proxy"};
+constexpr std::array<std::string_view, 19> kVariables{"PATH",
+                                                      "LANG",
+                                                      "LANGUAGE",
+                                                      "TZ",
+                                                      "TERM",
+                                                      "USER",
+                                                      "LOGNAME",
+                                                      "SHELL",
+                                                      "PYTHONPATH",
+                                                      "PYTHONHASHSEED",
+                                                      "LD_LIBRARY_PATH",
+                                                      "CUDA_VISIBLE_DEVICES",
+                                                      "NVIDIA_VISIBLE_DEVICES",
+                                                      "HIP_VISIBLE_DEVICES",
+                                                      "ROCR_VISIBLE_DEVICES",
+                                                      "OMP_NUM_THREADS",
+                                                      "MKL_NUM_THREADS",
+                                                      "CUDA_HOME",
+                                                      "PYTORCH_ALLOC_CONF"};
+constexpr std::array<std::string_view, 6> kProxies{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+                                                   "http_proxy", "https_proxy", "no_proxy"};
 
-constexpr const char* kAdvice =
-    "apt-get install bubblewrap, or choose --isolate tree";
+constexpr const char* kAdvice = "apt-get install bubblewrap, or choose --isolate tree";
 constexpr const char* kRefusedAdvice =
     "let users make namespaces (sysctl kernel.unprivileged_userns_clone=1, "
     "kernel.apparmor_restrict_unprivileged_userns=0; in a container: its seccomp profile), or "
@@ -86,13 +111,11 @@ void add_devices(std::vector<std::string>& words) {
 }
 
 std::vector<std::string> namespaces(const std::string& bwrap, bool network) {
-    std::vector<std::string> words{bwrap,          "--unshare-user",    "--unshare-pid",
-                                   "--unshare-ipc", "--unshare-uts",    "--die-with-parent",
-                                   "--as-pid-1",   "--cap-drop",        "ALL"};
+    std::vector<std::string> words{bwrap,           "--unshare-user", "--unshare-pid",
+                                   "--unshare-ipc", "--unshare-uts",  "--die-with-parent",
+                                   "--as-pid-1",    "--cap-drop",     "ALL"};
     if (!network) words.emplace_back("--unshare-net");
-    // Used and dropped by the init (runner/exec/linux/sandbox_init.cc).
-    if (::geteuid() == 0)
-        add(words, {"--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETFCAP"});
+    for (const auto& right : exec::rights_of_init()) add(words, {"--cap-add", right});
     return words;
 }
 
@@ -107,16 +130,15 @@ Expected<std::string> find_bwrap() {
 }  // namespace
 
 Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& plan) {
-#ifndef __linux__
-    return fail(ErrorKind::environment, "a sandbox needs Linux", "choose --isolate tree");
-#endif
+    if (!exec::process_folder())
+        return fail(ErrorKind::environment, "a sandbox needs Linux", "choose --isolate tree");
     const auto bwrap = find_bwrap();
     if (!bwrap) return tl::unexpected(bwrap.error());
     auto made = std::make_shared<exec::Sandbox>();
     auto& words = made->argv = namespaces(*bwrap, plan.network);
     add(words, {"--ro-bind", "/", "/"});
     add_devices(words);
-    add(words, {"--proc", "/proc"});
+    add(words, {"--proc", exec::process_folder()});
     const std::string size = std::to_string(plan.tmp_bytes);
     std::error_code error;
     for (const auto folder : kFresh)
@@ -162,12 +184,13 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
         if (fs::is_directory(folder, error)) fresh.push_back(std::string(folder));
     std::vector<std::string> init = made->init;
     init.emplace_back(exec::kInitWord);
-    made->forked = nlohmann::json{{"init", init},
-                                  {"fresh", std::move(fresh)},
-                                  {"keep", std::move(keep)},
-                                  {"bytes", plan.tmp_bytes},
-                                  {"network", plan.network}}
-                       .dump();
+    made->forked = nlohmann::json{
+        {"init", init},
+        {"fresh", std::move(fresh)},
+        {"keep", std::move(keep)},
+        {"bytes", plan.tmp_bytes},
+        {"network",
+         plan.network}}.dump();
     return made;
 }
 
@@ -185,9 +208,8 @@ Expected<void> check_sandbox() {
     tool.limit_s = kLimit;
     const auto works = prepare::run_tool(tool, folder->path() / "log");
     if (works) return {};
-    return fail(ErrorKind::environment,
-                "a sandbox cannot be made here: " + works.error().message, kRefusedAdvice,
-                (*sandbox)->argv.front());
+    return fail(ErrorKind::environment, "a sandbox cannot be made here: " + works.error().message,
+                kRefusedAdvice, (*sandbox)->argv.front());
 }
 
 plan::Variables variables_for_sandbox(const plan::Variables& inherited, bool network) {

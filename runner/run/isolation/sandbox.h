@@ -25,7 +25,7 @@ struct SandboxPlan {
     Mount source;  // the copy
     Mount home;
     std::vector<std::filesystem::path> in_source;  // visible in it, though not of the copy
-    std::vector<std::filesystem::path> homes;  // the user's, of which credentials are hidden
+    std::vector<std::filesystem::path> homes;      // the user's, of which credentials are hidden
     bool network = false;
     std::uint64_t tmp_bytes = 0;  // limit of each temporary folder of each child
 };

@@ -27,20 +27,9 @@ tl::unexpected<Error> cannot_copy(const fs::path& file, const std::string& why) 
                 "free some space, or run with --isolate off", file.string());
 }
 
-timespec changed(const struct stat& file) {
-#ifdef __APPLE__
-    return file.st_ctimespec;
-#else
-    return file.st_ctim;
-#endif
-}
-
-std::array<timespec, 2> times(const struct stat& file) {
-#ifdef __APPLE__
-    return {file.st_atimespec, file.st_mtimespec};
-#else
-    return {file.st_atim, file.st_mtim};
-#endif
+std::array<timespec, 2> written_times(const struct stat& file) {
+    const FileTimes times = times_of(file);
+    return {times.accessed, times.modified};
 }
 
 bool later(const timespec& a, const timespec& b) {
@@ -63,7 +52,7 @@ class Copying {
         struct stat status {};
         if (::stat(from.c_str(), &status) == 0) {
             ::chmod(to.c_str(), (status.st_mode & 07777) | S_IRWXU);
-            ::utimensat(AT_FDCWD, to.c_str(), times(status).data(), 0);
+            ::utimensat(AT_FDCWD, to.c_str(), written_times(status).data(), 0);
         }
         return {};
     }
@@ -83,9 +72,8 @@ class Copying {
         if (S_ISLNK(status.st_mode)) return link(from, to);
         if (S_ISDIR(status.st_mode))
             // The copy itself may lie below the source.
-            return from == copy_.to.parent_path() || is_below(copy_.to, from)
-                       ? Expected<void>{}
-                       : folder(from, to);
+            return from == copy_.to.parent_path() || is_below(copy_.to, from) ? Expected<void>{}
+                                                                              : folder(from, to);
         if (!S_ISREG(status.st_mode)) {
             ++copy_.skipped;
             return {};
@@ -116,7 +104,7 @@ class Copying {
             if (error) return cannot_copy(from, error.message());
         }
         ::chmod(to.c_str(), status.st_mode & 07777);
-        ::utimensat(AT_FDCWD, to.c_str(), times(status).data(), 0);
+        ::utimensat(AT_FDCWD, to.c_str(), written_times(status).data(), 0);
         ++copy_.files;
         copy_.bytes += status.st_size;
         return {};
@@ -124,7 +112,6 @@ class Copying {
 
     SourceCopy& copy_;
 };
-
 
 template <class See>
 void walk(const fs::path& folder, See see) {
@@ -162,7 +149,7 @@ Expected<void> copy_source(SourceCopy& copy) {
     struct stat status {};
     ::chmod(copy.to.c_str(), 0700);  // sets the time of change, by the file system's clock
     if (::stat(copy.to.c_str(), &status) == 0) {
-        copy.finished = changed(status);
+        copy.finished = times_of(status).changed;
         struct stat own {};
         if (::stat(copy.from.c_str(), &own) == 0) ::chmod(copy.to.c_str(), own.st_mode & 07777);
     }
@@ -172,12 +159,12 @@ Expected<void> copy_source(SourceCopy& copy) {
 WrittenFiles writes_to(const SourceCopy& copy) {
     std::vector<WrittenFile> found;
     walk(copy.to, [&](const fs::path& path, const struct stat& status) {
-        if (!later(changed(status), copy.finished)) return;
+        if (!later(times_of(status).changed, copy.finished)) return;
         const fs::path name = path.lexically_relative(copy.to);
         struct stat original {};
         const bool known = ::lstat((copy.from / name).c_str(), &original) == 0;
-        found.push_back({name.string(), known ? "changed" : "new",
-                         static_cast<std::int64_t>(status.st_size)});
+        found.push_back(
+            {name.string(), known ? "changed" : "new", static_cast<std::int64_t>(status.st_size)});
     });
     walk(copy.from, [&](const fs::path& path, const struct stat& status) {
         const fs::path name = path.lexically_relative(copy.from);
@@ -185,7 +172,7 @@ WrittenFiles writes_to(const SourceCopy& copy) {
         const bool linked = std::any_of(copy.links.begin(), copy.links.end(),
                                         [&](const auto& link) { return is_below(path, link); });
         if (linked || is_below(path, copy.to) || !S_ISREG(status.st_mode) ||
-            later(changed(status), copy.finished) ||
+            later(times_of(status).changed, copy.finished) ||
             ::lstat((copy.to / name).c_str(), &copied) == 0 || errno != ENOENT)
             return;
         found.push_back({name.string(), "deleted", 0});

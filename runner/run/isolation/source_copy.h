@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runner/base/error.h"
-#include "runner/base/written_files.h"
+#include "runner/base/isolation/written_files.h"
 
 namespace compat::run {
 
@@ -33,8 +33,7 @@ struct SourceCopy {
 [[nodiscard]] WrittenFiles writes_to(const SourceCopy& copy);
 
 // Whether `path` is `folder` or lies in it; both in normal form.
-[[nodiscard]] bool is_below(const std::filesystem::path& path,
-                            const std::filesystem::path& folder);
+[[nodiscard]] bool is_below(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 // All files below `folder`, as new ones.
 [[nodiscard]] WrittenFiles files_below(const std::filesystem::path& folder, std::string place);

@@ -186,6 +186,25 @@ def test_sandbox_protects_the_host(host):
     assert again.code == 0 and "changed" not in again.out.replace("0 changed", ""), again.out + again.err
 
 
+@needs_bwrap
+@pytest.mark.parametrize("warm", ["on", "off"])
+def test_network_lets_a_sandbox_out(host, warm):
+    result = host.run("--isolate", "sandbox", "--network", "--warm", warm, "tests/test_network.py", "tests/test_kill.py")
+    tests = cases_of(result)
+    assert tests["test_network.py::Network::test_loopback_of_the_host"]["state"] == "passed"
+    assert tests["test_kill.py::Kill::test_kills_by_id"]["state"] == "errored" and host.victim.poll() is None
+    assert result.report["run"]["network"] is True
+
+
+@needs_bwrap
+def test_diagnosis_and_rerun_stay_in_the_sandbox(host):
+    first = host.run("--isolate", "sandbox", "--diagnose", "tests/test_files.py", "tests/test_kill.py")
+    assert first.code == 1 and "diagnosis: " in first.out, first.out + first.err
+    again = host.runner("rerun", "--failed", env={"HOME": host.home, "TMPDIR": host.tmp})
+    assert again.report["run"]["isolation"] == "sandbox", again.out + again.err
+    assert host.state() == host.before and host.victim.poll() is None
+
+
 def ends_of(result):
     """What the runner noticed of the ends of test_ends.py, without process ids and times."""
     tests = {id.rpartition("::")[2]: case for id, case in cases_of(result).items() if id.startswith("test_ends.py")}

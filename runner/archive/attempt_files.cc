@@ -63,7 +63,8 @@ parsers::LineSource lines_of(fs::path file, std::uint64_t most) {
 
 parsers::TextSource text_of(fs::path file, std::uint64_t most) {
     return parsers::TextSource::Read([file = std::move(file), most] {
-        return with_source_paths(read_file(file, most).value_or(""));
+        std::string text = read_file(file, most).value_or("");
+        return text.find(kSourceCopies) == text.npos ? text : with_source_paths(text);
     });
 }
 

@@ -12,6 +12,7 @@
 #include "runner/display/output.h"
 #include "runner/prepare/share.h"
 #include "runner/prepare/tool.h"
+#include "runner/run/isolation/sandbox.h"
 #include "runner/run/ready.h"
 #include "suites/load.h"
 
@@ -88,6 +89,15 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
         check_one(!prepare::find_program(program.name, prepare::build_path()).empty(),
                   fmt::format("{} ({})", program.name, program.use),
                   fmt::format("apt-get install {}", program.package));
+    // A run asks for it, so that it is missing only for who does.
+    const auto sandbox = run::check_sandbox();
+    const bool wanted = settings->text(Setting::isolation) == "sandbox";
+    if (sandbox || wanted)
+        check_one(sandbox.has_value(), "bwrap (isolates tests: --isolate sandbox)",
+                  sandbox ? "" : printable(to_line(sandbox.error())));
+    else
+        print("without bwrap (isolates tests: --isolate sandbox): {}\n",
+              printable(to_line(sandbox.error())));
     for (const auto setting : {Setting::cache, Setting::results}) {
         fs::path folder = fs::absolute(settings->text(setting));
         std::error_code error;
@@ -145,7 +155,7 @@ Command doctor_command() {
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::results, Setting::shim, Setting::policy, Setting::fallback, Setting::warm,
              Setting::confirm, Setting::python, Setting::root, Setting::framework, Setting::name,
-             Setting::progress, Setting::color, Setting::device, Setting::precision, Setting::simulate, Setting::masquerade},
+             Setting::progress, Setting::color, Setting::device, Setting::precision, Setting::simulate, Setting::masquerade, Setting::isolation},
             "Options are those of `runner run`; doctor prints the value each would have.",
             add_doctor};
 }

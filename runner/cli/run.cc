@@ -22,7 +22,7 @@ const std::vector<Setting> kRunSettings{
     Setting::simulate,      Setting::masquerade, Setting::default_device, Setting::device_memory,
     Setting::macos,         Setting::keep_going, Setting::seeds,          Setting::diagnose,
     Setting::diagnose_time, Setting::device,     Setting::precision,      Setting::issue_text,
-    Setting::expectations};
+    Setting::expectations,  Setting::isolation,  Setting::network,        Setting::tmp_size};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     auto* const suite = app.add_option("SUITE", request.suite, kSuiteHelp)->required();

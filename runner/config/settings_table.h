@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,9 @@ enum class Setting {
     python,
     root,
     framework,
+    isolation,
+    network,
+    tmp_size,
     name,
     expectations,
     progress,
@@ -99,7 +103,7 @@ inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 inline constexpr std::string_view kNoFile = "none";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 41> kSettings{{
+inline constexpr std::array<SettingRow, 44> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -201,6 +205,15 @@ inline constexpr std::array<SettingRow, 41> kSettings{{
      "the suite's",
      "--framework", "COMPAT_FRAMEWORK", "framework", "framework",
      "test framework"},
+    {Setting::isolation, "isolation", Type::words, "off|tree|sandbox", 0, 0, "off", "",
+     "--isolate", "COMPAT_ISOLATION", "", "isolation",
+     "tree: a private copy of the source, HOME and TMPDIR; sandbox: also no network, no other files"},
+    {Setting::network, "network", Type::on_off, "on|off", 0, 0, "off", "",
+     "--network", "COMPAT_NETWORK", "", "network",
+     "let a sandbox use the network"},
+    {Setting::tmp_size, "tmp size", Type::size, "", 0, 0, "2G", "",
+     "--tmp-size", "COMPAT_TMP_SIZE", "", "tmp_size",
+     "limit of TMPDIR, in memory, for each process of a sandbox that runs a module"},
     {Setting::name, "name", Type::text, "", 0, 0, "", "the suite's name",
      "--name", "COMPAT_NAME", "", "name",
      "name of the series of runs, in run ids and in NAME@latest"},
@@ -252,6 +265,9 @@ struct Refusal {
     std::string message, advice;
 };
 [[nodiscard]] std::optional<Refusal> refuse(const SettingRow& row, std::string_view text);
+
+// Of a size that `refuse` accepts.
+[[nodiscard]] std::uint64_t bytes_of(std::string_view size);
 
 // Empty: there is no default, or the suite has it.
 [[nodiscard]] std::string default_of(const SettingRow& row);

@@ -12,6 +12,7 @@
 #include "runner/run/collect.h"
 #include "runner/run/diagnosis/diagnose.h"
 #include "runner/run/fingerprint.h"
+#include "runner/run/isolation/isolation.h"
 #include "runner/run/variables.h"
 
 namespace compat::run {
@@ -90,6 +91,8 @@ store::RunInfo described(const RunRequest& request, const config::Invocation& in
     info.keep_going = ready.child.keep_going;
     info.seeds = ready.settings.seeds();
     info.diagnose = ready.diagnose;
+    info.isolation = ready.settings.text(Setting::isolation);
+    info.network = has_network(ready);
     info.commit = prepared.source.commit;
     info.dirty = prepared.source.dirty;
     info.remote = prepared.source.remote;

@@ -326,8 +326,8 @@ void write_run(Database& database, const RunInfo& info) {
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
                 folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose,
-                expectations_file, expectations)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+                expectations_file, expectations, isolation, network)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
                 ?, ?, ?, ?, ?, ?, ?))sql");
     add.bind_all(info.id, suite, info.series, ms(info.started), info.framework, info.shim,
                  info.policy, info.masquerade, info.device, info.simulated, info.fallback,
@@ -335,7 +335,8 @@ void write_run(Database& database, const RunInfo& info) {
                  info.python, to_column(env), to_column(info.argv), to_column(info.rerun_argv),
                  info.fingerprint, info.folder, info.folder_format, info.shard, info.plan,
                  info.repeat_of, info.keep_going, info.seeds, info.diagnose, info.expectations_file,
-                 info.expectations.empty() ? "[]" : info.expectations);
+                 info.expectations.empty() ? "[]" : info.expectations, info.isolation,
+                 info.network);
     add.run();
 }
 
@@ -373,10 +374,10 @@ void write_end(Database& database, std::int64_t run, const RunEnd& end) {
     Statement update = database.prepare(
         R"sql(
             UPDATE run SET finished_ms = ?, duration_s = ?, complete = ?, exit_code = ?,
-                accounting_closed = ?, not_run_reason = ?
+                accounting_closed = ?, not_run_reason = ?, writes = ?
             WHERE id = ?)sql");
     update.bind_all(ms(end.finished), end.duration_s, end.complete, end.exit_code,
-                    end.accounting_closed, end.not_run_reason, run);
+                    end.accounting_closed, end.not_run_reason, to_column(end.writes), run);
     update.run();
     Statement forget = database.prepare("DELETE FROM mismatch WHERE run = ?");
     forget.bind(1, run);

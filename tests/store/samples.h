@@ -145,6 +145,7 @@ inline RunEnd end(std::int64_t second, bool complete = true) {
     e.accounting_closed = !complete;
     e.mismatches = {{"tests/test_a.py", "collected 9, ended 8"}, {"", "sums differ"}};
     e.not_run_reason = "interrupted";
+    e.writes = {{"home", 2, 7, {{".cache/x", "new", 7}, {"y", "new", 0}}}};
     return e;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "runner/analysis/attempts.h"
+#include "runner/archive/attempt_files.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
 #include "runner/archive/shards.h"
@@ -145,8 +146,9 @@ class Merger {
             const auto number =
                 static_cast<int>(module.attempts.size() + module.diagnostics.size()) + 1;
             if (framework)
-                if (auto left = attempt_left(folder_, *framework, module.path, number,
-                                             ProcessEnd::stopped(why));
+                if (auto left =
+                        attempt_left(folder_, {*framework, archive::isolation_of(record.info)},
+                                     module.path, number, ProcessEnd::stopped(why));
                     left && left->kind != AttemptKind::diagnostic) {
                     set_file_names(folder_, module.path, *left);
                     module.add(std::move(*left));
@@ -202,6 +204,7 @@ store::RunEnd end_of(const ShardsOfRun& shards) {
         end.duration_s = std::max(end.duration_s, its.duration_s);
         end.accounting_closed = end.accounting_closed && its.accounting_closed;
         end.mismatches.insert(end.mismatches.end(), its.mismatches.begin(), its.mismatches.end());
+        add_writes(end.writes, its.writes);
         if (end.not_run_reason.empty()) end.not_run_reason = its.not_run_reason;
         // Kept, not computed from the files: they do not hold --flaky-fails, names that no test
         // has, or trouble with the disk.

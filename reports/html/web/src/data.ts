@@ -46,6 +46,7 @@ export interface RunSummary {
   redirections_total: number;
   leaked_processes: { module: string; pid: number; command: string; killed: boolean }[]; // 100
   leaked_total: number;
+  writes: { place: string; count: number; bytes: number; files: { path: string; change: string; bytes: number }[] }[]; // of an isolated run
   changes: ChangesSummary | null; // null: there is no run to compare with
   history: HistoryPoint[]; // runs of the same series, oldest first, this one last; at most 100
   sources: SourcesSummary | null; // null: no link leads to a copy of the suite's files
@@ -55,6 +56,7 @@ export interface Run {
   id: string; suite: string; series: string; framework: string; started: string; duration_s: number;
   complete: boolean; exit_code: number | null; shim: "on" | "off"; policy: string | null; masquerade: boolean;
   device: string; simulated: string | null; fallback: boolean; keep_going: boolean; seeds: number; diagnose: boolean;
+  isolation: "off" | "tree" | "sandbox"; network: boolean;
   commit: string | null; dirty: boolean; torch: string | null; root: string; command: string; imported: boolean;
   fingerprint: Record<string, unknown>;
 }

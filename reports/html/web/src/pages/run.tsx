@@ -8,12 +8,15 @@ import { link } from "../route";
 import { Table } from "../table";
 import { counted, date, duration, number, safeUrl, visible, words } from "../text";
 
+const PLACES: Record<string, string> = { source: "the run's copy of the source", home: "the run's HOME", tmp: "its TMPDIR" };
+
 export function RunPage({ summary, table }: { summary: RunSummary; table: Table }) {
   const { run, accounting, links } = summary;
   const facts: [string, string][] = [
     ["Suite", run.suite], ["Series", run.series], ["Framework", run.framework], ["Device", deviceWords(run)],
     ["Shim", run.imported ? "imported results" : `${run.shim}${run.policy ? `, policy ${run.policy}` : ""}${run.masquerade ? ", masquerade" : ""}`],
     ["Fallback", run.fallback ? "on" : "off"], ["torch", run.torch ?? "none"],
+    ["Isolation", run.isolation === "sandbox" && !run.network ? "sandbox, without a network" : run.isolation],
     ["Commit", run.commit ? `${run.commit}${run.dirty ? ", with changes" : ""}` : "not known"], ["Source", run.root],
     ["Started", date(run.started)], ["Duration", duration(run.duration_s)], ["Complete", run.complete ? "yes" : "no"],
     ["Exit code", run.exit_code === null ? "none" : String(run.exit_code)],
@@ -37,6 +40,21 @@ export function RunPage({ summary, table }: { summary: RunSummary; table: Table 
           <ul class="plain">{summary.leaked_processes.map((process) => (
             <li key={process.pid}><Name text={process.module} length={200} />: {process.pid}, <code><Name text={process.command} length={200} /></code>{process.killed && ", killed"}</li>
           ))}</ul>
+        </>
+      )}
+      {summary.writes.length > 0 && (
+        <>
+          <h2>Files that the tests wrote</h2>
+          {summary.writes.map((place) => (
+            <div key={place.place}>
+              <p>{counted(place.count, "file")} in {PLACES[place.place] ?? visible(place.place)}</p>
+              <ul class="plain">
+                <Some items={place.files} first={10} what="files">{(file, at) => (
+                  <li key={at}><code><Name text={file.path} length={200} /></code>: {words(file.change)}{file.change !== "deleted" && `, ${number(file.bytes)} bytes`}</li>
+                )}</Some>
+              </ul>
+            </div>
+          ))}
         </>
       )}
       <Modules table={table} />

@@ -65,7 +65,7 @@ Expected<std::vector<ShardRun>> newest_plan(std::vector<archive::ShardFolder> sh
         const auto compared = [](const store::RunInfo& i) {
             return std::tie(i.plan, i.suite, i.framework, i.shim, i.policy, i.masquerade, i.device,
                             i.simulated, i.fallback, i.keep_going, i.seeds, i.commit, i.torch,
-                            i.expectations);
+                            i.expectations, i.column);
         };
         return compared(info) == compared(newest);
     };

@@ -260,6 +260,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     info.shard = request.shard;
     info.plan = plan->id;
     info.repeat_of = request.repeat_of;
+    info.column = request.column;
     // The results of such a run are no verdicts: nothing can be expected of them.
     if (ready->settings.on(Setting::keep_going) || ready->settings.seeds() > 0)
         expectations->entries.clear();

@@ -106,7 +106,7 @@ std::vector<RunSummary> list_runs(Database& database) {
             SELECT run.name, suite.name, series, started_ms, device, simulated, shim, torch,
                 folder, modules, shard, {}, {},
                 policy, fallback, json_array_length(rerun_argv) = 0, repeat_of,
-                framework, masquerade, keep_going, seeds
+                framework, masquerade, keep_going, seeds, "column"
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -137,6 +137,7 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.masquerade = row.flag(rest + 5);
         run.keep_going = row.flag(rest + 6);
         run.seeds = static_cast<int>(row.integer(rest + 7));
+        run.column = row.text(rest + 8);
     }
     return runs;
 }

@@ -41,7 +41,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
                 folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose,
-                expectations_file, expectations
+                expectations_file, expectations, "column"
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE run.id = ?)sql");
@@ -80,6 +80,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.diagnose = row.flag(29);
     info.expectations_file = row.text(30);
     if (std::string entries = row.text(31); entries != "[]") info.expectations = std::move(entries);
+    info.column = row.text(32);
     return info;
 }
 

@@ -56,7 +56,8 @@ CREATE TABLE run (
     seeds INTEGER NOT NULL DEFAULT 0,
     diagnose INTEGER NOT NULL DEFAULT 0,
     expectations_file TEXT NOT NULL DEFAULT '',
-    expectations TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(expectations)));
+    expectations TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(expectations)),
+    "column" TEXT NOT NULL DEFAULT '');
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 

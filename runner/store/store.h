@@ -63,8 +63,9 @@ struct RunInfo {
     std::string shard;               // "2/5"; empty: the run is whole
     std::string repeat_of;           // the first of runs that differ in nothing (A/A); empty: none
     std::string plan;                // names the plan before it was cut into shards
-    std::string expectations_file;   // absolute, there or not; empty: it has none
-    std::string expectations;        // its entries at the run's start, a JSON array; empty: none
+    std::string column;  // of a nightly matrix, by its name: "cuda (simulated)"; empty: of none
+    std::string expectations_file;  // absolute, there or not; empty: it has none
+    std::string expectations;       // its entries at the run's start, a JSON array; empty: none
 
     friend bool operator==(const RunInfo&, const RunInfo&) = default;
 };
@@ -159,6 +160,7 @@ struct RunSummary {
     std::string folder;
     std::string shard;
     std::string repeat_of;
+    std::string column;
     std::optional<RunEnd> end;  // without its mismatches
     std::int64_t modules = 0;
     StateCounts states{};

@@ -17,6 +17,7 @@
     ROW(runs)                \
     ROW(prune)               \
     ROW(show)                \
+    ROW(blame)               \
     ROW(compare)             \
     ROW(expect)              \
     ROW(resume)              \

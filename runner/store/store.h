@@ -162,8 +162,12 @@ struct RunSummary {
     std::string repeat_of;
     std::string column;
     std::optional<RunEnd> end;  // without its mismatches
+    std::string commit;
+    bool dirty = false;
     std::int64_t modules = 0;
     StateCounts states{};
+    // Tests that exercised the device (analysis::used_accelerator), good and broken.
+    std::int64_t exercised_good = 0, exercised_broken = 0;
 };
 
 // Which tests of a run are listed.

@@ -14,6 +14,7 @@
     ROW(report)              \
     ROW(open)                \
     ROW(serve)               \
+    ROW(site)                \
     ROW(runs)                \
     ROW(prune)               \
     ROW(show)                \

@@ -59,6 +59,7 @@ void fields_of_run(Info& info, Field field) {
     field("shard", info.shard);
     field("repeat_of", info.repeat_of);
     field("plan", info.plan);
+    field("column", info.column);
     field("expectations_file", info.expectations_file);
     field("expectations", info.expectations);
 }

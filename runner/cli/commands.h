@@ -14,10 +14,12 @@
     ROW(report)              \
     ROW(open)                \
     ROW(serve)               \
+    ROW(site)                \
     ROW(runs)                \
     ROW(archive)             \
     ROW(prune)               \
     ROW(show)                \
+    ROW(blame)               \
     ROW(compare)             \
     ROW(expect)              \
     ROW(resume)              \

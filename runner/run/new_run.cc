@@ -91,6 +91,7 @@ store::RunInfo described(const RunRequest& request, const config::Invocation& in
     info.keep_going = ready.child.keep_going;
     info.seeds = ready.settings.seeds();
     info.diagnose = ready.diagnose;
+    info.column = request.column;
     info.isolation = ready.settings.text(Setting::isolation);
     info.network = has_network(ready);
     info.commit = prepared.source.commit;

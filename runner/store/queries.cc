@@ -106,7 +106,8 @@ std::vector<RunSummary> list_runs(Database& database) {
             SELECT run.name, suite.name, series, started_ms, device, simulated, shim, torch,
                 folder, modules, shard, {}, {},
                 policy, fallback, json_array_length(rerun_argv) = 0, repeat_of,
-                framework, masquerade, keep_going, seeds
+                framework, masquerade, keep_going, seeds, "column", commit_id, dirty,
+                exercised_good, exercised_broken
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -137,6 +138,11 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.masquerade = row.flag(rest + 5);
         run.keep_going = row.flag(rest + 6);
         run.seeds = static_cast<int>(row.integer(rest + 7));
+        run.column = row.text(rest + 8);
+        run.commit = row.text(rest + 9);
+        run.dirty = row.flag(rest + 10);
+        run.exercised_good = row.integer(rest + 11);
+        run.exercised_broken = row.integer(rest + 12);
     }
     return runs;
 }
@@ -167,6 +173,28 @@ Expected<std::int64_t> run_row(Database& database, std::string_view id) {
     row.bind(1, id);
     if (!row.step()) return no_such_run(database, id);
     return row.integer(0);
+}
+
+std::string retried_results(std::string_view which) {
+    // As analysis::verdicts_of: a failure in a fork that a fresh process does not repeat is of the
+    // fork, unless forks themselves differ.
+    return fmt::format(R"sql(
+            SELECT DISTINCT decided.id
+            FROM result AS other
+            CROSS JOIN attempt AS its ON its.id = other.attempt AND its.kind <> 'diagnostic'
+            CROSS JOIN result AS decided ON decided.test = other.test AND decided.run = other.run
+                AND decided.verdict = 1 AND decided.state = 'passed'
+            CROSS JOIN attempt AS decides ON decides.id = decided.attempt
+            WHERE {} AND other.verdict = 0
+                AND other.state IN ('failed', 'errored', 'crashed', 'timed_out')
+                AND (NOT its.forked OR decides.forked OR EXISTS (
+                    SELECT 1
+                    FROM result AS third
+                    JOIN attempt AS fork ON fork.id = third.attempt AND fork.forked
+                        AND fork.kind <> 'diagnostic'
+                    WHERE third.test = other.test AND third.run = other.run
+                        AND third.state IN ('passed', 'skipped', 'xfailed', 'xpassed'))))sql",
+                       which);
 }
 
 std::vector<HistoryEntry> history_of(Database& database, std::string_view test,

@@ -66,8 +66,9 @@ struct RunInfo {
     std::string shard;               // "2/5"; empty: the run is whole
     std::string repeat_of;           // the first of runs that differ in nothing (A/A); empty: none
     std::string plan;                // names the plan before it was cut into shards
-    std::string expectations_file;   // absolute, there or not; empty: it has none
-    std::string expectations;        // its entries at the run's start, a JSON array; empty: none
+    std::string column;  // of a nightly matrix, by its name: "cuda (simulated)"; empty: of none
+    std::string expectations_file;  // absolute, there or not; empty: it has none
+    std::string expectations;       // its entries at the run's start, a JSON array; empty: none
 
     friend bool operator==(const RunInfo&, const RunInfo&) = default;
 };
@@ -163,9 +164,14 @@ struct RunSummary {
     std::string folder;
     std::string shard;
     std::string repeat_of;
+    std::string column;
     std::optional<RunEnd> end;  // without its mismatches and writes
+    std::string commit;
+    bool dirty = false;
     std::int64_t modules = 0;
     StateCounts states{};
+    // Tests that exercised the device (analysis::used_accelerator), good and broken.
+    std::int64_t exercised_good = 0, exercised_broken = 0;
 };
 
 // Which tests of a run are listed.

@@ -44,6 +44,7 @@ inline RunInfo run(const std::string& id, std::int64_t second, const std::string
     info.shard = "2/5";
     info.plan = "0f1e2d";
     info.repeat_of = "first";
+    info.column = "mps 15 (simulated)";
     info.expectations_file = "/src/alpha/expectations.json";
     info.expectations = R"([{"test":"a.py::T::t"}])";
     return info;

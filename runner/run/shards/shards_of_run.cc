@@ -61,7 +61,7 @@ bool fit(const store::RunInfo& a, const store::RunInfo& b) {
     const auto compared = [](const store::RunInfo& i) {
         return std::tie(i.plan, i.suite, i.framework, i.shim, i.policy, i.masquerade, i.device,
                         i.simulated, i.fallback, i.keep_going, i.seeds, i.commit, i.torch,
-                        i.expectations, i.isolation, i.network);
+                        i.expectations, i.isolation, i.network, i.column);
     };
     return compared(a) == compared(b);
 }

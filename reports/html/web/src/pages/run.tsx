@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 
 import type { Module, RunSummary } from "../data";
 import { Command, deviceWords, Name, PlaceText, Some } from "../parts";
+import { siteRoot } from "../loader";
 import { link } from "../route";
 import { Table } from "../table";
 import { counted, date, duration, number, safeUrl, visible, words } from "../text";
@@ -79,7 +80,7 @@ function Modules({ table }: { table: Table }) {
           <li key={module.path}>
             <a href={link("tests", "", { folder: module.path })}><Name text={module.path} length={300} /></a>{" "}
             <span class="sub">{words(module.outcome)}, {duration(module.duration_s)}{module.attempts > 1 && `, ${counted(module.attempts, "attempt")}`}
-              {safeUrl(module.log_url) && <>, <a href={safeUrl(module.log_url)}>log</a></>}</span>
+              {siteRoot === undefined && safeUrl(module.log_url) && <>, <a href={safeUrl(module.log_url)}>log</a></>}</span>
             {module.reason && <div class="sub"><Name text={module.reason} length={300} /></div>}
             {module.diagnostics.map((text, at) => <div class="sub" key={at}><Name text={text} length={300} /></div>)}
             {module.refusals.map((refusal, at) => (

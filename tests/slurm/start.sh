@@ -7,8 +7,8 @@
 #
 # Each node has one CPU and 2000 MB, whatever this machine has. `p` is the default partition; jobs
 # of `urgent` preempt those of `spare`, which are requeued, and those of `brief`, which are not.
-# A node counts as down after 20 s, a job is forgotten 40 s after its end, and one that is told to
-# end is killed after 8 s.
+# A node counts as down after 20 s, and its jobs may start again 10 s later. A job that is told to
+# end is killed after 8 s, and forgotten 40 s after its end.
 set -eu
 dir=$(realpath -m "$1") nodes=${2:-4} accounting=${3:-}
 packages=(slurm-wlm munge)
@@ -85,6 +85,7 @@ JobAcctGatherType=jobacct_gather/none
 SlurmdTimeout=20
 KillWait=8
 MinJobAge=40
+AuthInfo=cred_expire=10
 $storage
 NodeName=n[1-$nodes] NodeHostname=$host NodeAddr=127.0.0.1 Port=[17001-$((17000 + nodes))] CPUs=1 RealMemory=2000 State=UNKNOWN
 PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=5 PreemptMode=OFF

@@ -7,15 +7,17 @@
 runner=$1 folder=$2 results=$3 setup=$4
 shard=$SLURM_ARRAY_TASK_ID restart=${SLURM_RESTART_COUNT:-0}
 
-failed=0
+failed=()
 for ((i = 0; i < restart; i++)); do
-    [ -e "$folder/shard-$shard.$i.ended" ] || failed=$((failed + 1))
+    [ -e "$folder/shard-$shard.$i.ended" ] ||
+        failed+=("$(cat "$folder/shard-$shard.$i.node" 2>/dev/null || echo '?')")
 done
-if ((failed > 1)); then
-    echo "runner: nodes failed $failed times under this shard: it is not started again"
-    echo "NODE_FAIL" >"$folder/shard-$shard.gave-up"
+if ((${#failed[@]} > 1)); then
+    echo "runner: nodes failed under this shard: ${failed[*]}; it is not started again"
+    echo "${failed[*]}" >"$folder/shard-$shard.gave-up"
     exit 0
 fi
+echo "$SLURMD_NODENAME" >"$folder/shard-$shard.$restart.node"
 
 # A node that lost only its network still runs the shard. The lock is on the shared file system.
 exec 9>"$folder/shard-$shard.lock"

@@ -112,6 +112,7 @@ class Wait {
         const auto begin = Clock::now();
         for (answered_ = begin; !watch_.over() && !abandoned_; pause(begin))
             if (auto looked = look(); !looked) return looked;
+        note_given_up();
         show();
         if (watch_.lacks_ends() && job_.accounting)
             if (const auto rows = slurm::accounted(job_.id)) watch_.take_accounted(*rows);
@@ -140,7 +141,6 @@ class Wait {
             say_(fmt::format("shard {}: {}", change.index,
                              change.requeued ? requeued_words(change.index)
                                              : watch_.reason(change.index).value_or("")));
-        note_given_up();
         show();
         return changes.empty() ? Expected<void>{} : keep();
     }
@@ -156,11 +156,13 @@ class Wait {
     }
 
     void note_given_up() {
-        std::error_code error;
-        for (std::size_t i = 1; i <= job_.plan.shards.size(); ++i)
-            if (!watch_.reason(i) &&
-                fs::exists(job_.folder / fmt::format("shard-{}.gave-up", i), error))
-                watch_.gave_up(i);
+        for (std::size_t i = 1; i <= job_.plan.shards.size(); ++i) {
+            if (watch_.reason(i)) continue;
+            const auto nodes = read_file(job_.folder / fmt::format("shard-{}.gave-up", i));
+            if (!nodes) continue;
+            watch_.gave_up(i, nodes->substr(0, nodes->find('\n')));
+            say_(fmt::format("shard {}: {}", i, watch_.reason(i).value_or("")));
+        }
     }
 
     void show() {

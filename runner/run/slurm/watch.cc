@@ -28,6 +28,7 @@ std::vector<SlurmWatch::Change> SlurmWatch::take(const std::vector<slurm::Elemen
         const auto before = state_row(known.state), now = state_row(element.state);
         known.forgotten = false;
         known.why = element.why;
+        if (known.given_up) continue;
         if (!element.node.empty()) known.node = element.node;
         if (known.state == element.state) continue;
         known.state = element.state;
@@ -99,6 +100,11 @@ std::optional<std::string> SlurmWatch::reason(std::size_t index) const {
     return fmt::format("{} when the runner stopped waiting{}", row.name, where);
 }
 
-void SlurmWatch::gave_up(std::size_t index) { elements_.at(index).state = "NODE_FAIL"; }
+void SlurmWatch::gave_up(std::size_t index, std::string nodes) {
+    Known& known = elements_.at(index);
+    known.state = "NODE_FAIL";
+    known.node = std::move(nodes);
+    known.given_up = true;
+}
 
 }  // namespace compat::run

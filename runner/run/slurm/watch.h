@@ -34,13 +34,13 @@ class SlurmWatch {
     // Why an element left tests behind: "TIMEOUT on n2 (Slurm job 12_3)". Nothing: it ended in
     // order.
     [[nodiscard]] std::optional<std::string> reason(std::size_t index) const;
-    // Its script did not start again, after its nodes failed.
-    void gave_up(std::size_t index);
+    // Its script did not start again, after nodes failed under it: "n2 n1".
+    void gave_up(std::size_t index, std::string nodes);
 
   private:
     struct Known {
         std::string state = "PENDING", node, why;
-        bool forgotten = false;
+        bool forgotten = false, given_up = false;
     };
     std::string job_;
     std::vector<Known> elements_;  // by index from 1; the first is not used

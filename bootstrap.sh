@@ -17,9 +17,9 @@ TORCH=${COMPAT_TORCH_REQUIREMENT:-$(cat "$ROOT/runner/prepare/torch.txt")}
 PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
           libboost1.81-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libfmt-dev
           libexpected-dev libre2-dev libpugixml-dev python3-yaml
-          libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev pkg-config libgtest-dev libgmock-dev)
+          libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev libzstd-dev pkg-config libgtest-dev libgmock-dev)
 # What only the tests need.
-[ "${1-}" != test ] || PACKAGES+=(chromium cmark-gfm)
+[ "${1-}" != test ] || PACKAGES+=(chromium cmark-gfm zstd)
 # Node.js bundles the page of report.html. Not Debian's where it came from elsewhere: they conflict.
 command -v npm >/dev/null || PACKAGES+=(nodejs npm)
 # libvalijson-dev is headers alone, but depends on Qt and MySQL, half of all packages: unpacked here.
@@ -27,7 +27,7 @@ VALIJSON=$ROOT/build/valijson  # CMakePresets.json names it, too
 # The same for macOS, besides the compiler of the Command Line Tools. Boost 1.86 moved Process, which
 # is used here, to other headers; bash is for the tests.
 FORMULAE=(bash cmake ninja git python@3.12 boost@1.85 nlohmann-json sqlite cli11 fmt re2 pugixml yaml-cpp tomlplusplus
-          tl-expected valijson pkgconf googletest zlib)
+          tl-expected valijson pkgconf googletest zlib zstd)
 command -v npm >/dev/null || FORMULAE+=(node)
 
 say() { printf 'bootstrap: %s\n' "$*" >&2; }

@@ -15,6 +15,7 @@
     ROW(open)                \
     ROW(serve)               \
     ROW(runs)                \
+    ROW(archive)             \
     ROW(prune)               \
     ROW(show)                \
     ROW(compare)             \

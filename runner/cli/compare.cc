@@ -7,6 +7,7 @@
 
 #include "reports/html/page.h"
 #include "reports/markdown/markdown.h"
+#include "runner/archive/packed/run_archive.h"
 #include "runner/base/files.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
@@ -70,17 +71,27 @@ Expected<ExitCode> compare_stored(const CompareOptions& options,
     if (options.format == "html")
         if (auto possible = reports::can_write_html(); !possible)
             return tl::unexpected(possible.error());
-    const auto results = open_existing(invocation);
+    std::vector<std::string> names = options.runs;
+    // Each of the two may be in an archive of its own.
+    std::string none, &run = names.empty() ? none : names.back();
+    const bool baseline_is_apart = names.size() == 2 && archive::is_archive(names.front());
+    const bool run_is_apart = !names.empty() && archive::is_archive(run);
+    const auto results = open_existing(invocation, run);
     if (!results) return tl::unexpected(results.error());
     const run::RunDatabase runs{results->store, results->folder};
-    const run::CompareRequest request{options.runs, !options.by.empty(),
-                                      classes_of(options.fail_on)};
+    const auto compare_with = [&](const Results& other) {
+        return run::compare(runs, {other.store, other.folder},
+                            {names, !options.by.empty(), classes_of(options.fail_on)});
+    };
     const auto compared = [&]() -> Expected<reports::CompareView> {
-        if (options.baseline_results.empty()) return run::compare(runs, runs, request);
-        return open_existing(fs::absolute(options.baseline_results))
-            .and_then([&](const Results& other) {
-                return run::compare(runs, {other.store, other.folder}, request);
-            });
+        if (!options.baseline_results.empty())
+            return run::unpacked(fs::absolute(options.baseline_results), invocation)
+                .and_then([](const fs::path& folder) { return open_existing(folder); })
+                .and_then(compare_with);
+        if (baseline_is_apart || run_is_apart)
+            return open_existing(invocation, names.size() == 2 ? names.front() : none)
+                .and_then(compare_with);
+        return compare_with(*results);
     }();
     if (!compared) return tl::unexpected(compared.error());
     const std::string text = rendered(*compared, options);

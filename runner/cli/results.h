@@ -5,6 +5,7 @@
 
 #include "runner/archive/results.h"
 #include "runner/config/settings.h"
+#include "runner/run/archived/unpacked.h"
 #include "runner/store/store.h"
 
 namespace compat::cli {
@@ -14,7 +15,7 @@ struct Results {
     store::Store store;
 };
 
-// Errors of both: usage, if nothing is stored there.
+// Errors of all: usage, if nothing is stored there.
 [[nodiscard]] inline Expected<Results> open_existing(const std::filesystem::path& results) {
     return archive::existing_results(results).and_then([](const std::filesystem::path& folder) {
         return store::Store::open(folder / "runner.db", store::Store::Mode::read_only)
@@ -24,8 +25,16 @@ struct Results {
     });
 }
 [[nodiscard]] inline Expected<Results> open_existing(const config::Invocation& invocation) {
-    return config::results_folder(invocation).and_then([](const std::filesystem::path& folder) {
-        return open_existing(folder);
+    return run::place_of({}, invocation).and_then([](const run::RunPlace& place) {
+        return open_existing(place.results);
+    });
+}
+// Also where `run` is an archive of one, which is then replaced by the run's name.
+[[nodiscard]] inline Expected<Results> open_existing(const config::Invocation& invocation,
+                                                     std::string& run) {
+    return run::place_of(run, invocation).and_then([&](run::RunPlace&& place) {
+        run = std::move(place.run);
+        return open_existing(place.results);
     });
 }
 

@@ -108,6 +108,19 @@ reports::ExcerptReader excerpts_of(const fs::path& run_folder,
     };
 }
 
+// The page has all tests in it, and is made in memory: of ten million it would need 3 GiB.
+constexpr std::int64_t kMostTestsOfPage = 1'000'000;
+
+// Whether the run is too large for one.
+bool leave_out_html(const store::Store& store, const std::string& run,
+                    std::vector<reports::Format>& formats) {
+    const auto extent = store.extent_of(run);
+    if (!extent) return false;
+    std::int64_t tests = 0;
+    for (const auto count : extent->states) tests += count;
+    return tests > kMostTestsOfPage && std::erase(formats, reports::Format::html) > 0;
+}
+
 }  // namespace
 
 fs::path report_to_open(const fs::path& run_folder) {
@@ -204,6 +217,7 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
     if (!logged && !interrupted) note_gap_log(logged.error());
     ReportOptions which;
     which.extra = extra;
+    const bool is_large = leave_out_html(store, run.id, which.formats);
     const auto reported = write_reports(store, run.results, run.id, which);
     if (!reported) return tl::unexpected(reported.error());
     // A run that selected no test because of a wrong name must not hide earlier runs.
@@ -215,7 +229,12 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
                            store.find_run("latest").value_or(run.id) != run.id;
     if (!is_apart && !is_helper && (!misnamed || reported->model.totals.collected > 0))
         archive::point_latest(run);
-    if (const auto html = reports::can_write_html(); !html)
+    if (is_large)
+        print(stderr,
+              "note: no report.html: no browser shows more than {} tests; `runner report {}"
+              " --format html` writes it nevertheless\n",
+              kMostTestsOfPage, run.id);
+    else if (const auto html = reports::can_write_html(); !html)
         print(stderr, "note: no report.html: {}\n", printable(to_line(html.error())));
     display::print_closing(reported->model, report_to_open(run.folder));
     if (!interrupted) return {};

@@ -12,7 +12,7 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 WORK=$ROOT/build/macos
 SYSROOT=$WORK/sysroot
-SOURCES=(googletest pugixml re2 sqlite3 yaml-cpp zlib)
+SOURCES=(googletest libzstd pugixml re2 sqlite3 yaml-cpp zlib)
 JOBS=${COMPAT_BUILD_JOBS:-2}
 
 say() { printf 'macos: %s\n' "$*" >&2; }

@@ -71,7 +71,7 @@ def write_reasons(tmp_path, plan, reasons):
 def test_a_killed_shard_goes_on_and_the_merged_run_equals_a_local_one(runner, program, planned, slow, python, tmp_path):
     assert runner(slow, "--python", python, "--shim", "off", "--results", "local").code == 1
     plan = planned(slow, 2, "-j", 1)
-    jsonschema.validate(plan, json.loads((ROOT / "runner/archive/shard_plan.schema.json").read_text()))
+    jsonschema.validate(plan, json.loads((ROOT / "reports/schemas/shard_plan.schema.json").read_text()))
     assert sorted(module["path"] for shard in plan["shards"] for module in shard["modules"]) == [f"tests/test_{name}.py" for name in "abc"]
     double = next(i for i, shard in enumerate(plan["shards"], 1) if len(shard["modules"]) == 2)
     folder = kill_midway(program, tmp_path, plan, double, 10)  # in the second of its two modules

@@ -43,13 +43,14 @@ void open_file(const fs::path& file, const std::string& url) {
 }
 
 Expected<ExitCode> open_report(const OpenRequest& request, const config::Invocation& invocation) {
-    const auto results = open_existing(invocation);
+    std::string run = request.run;
+    const auto results = open_existing(invocation, run);
     if (!results) return tl::unexpected(results.error());
-    const auto id = archive::find_run(results->store, results->folder, request.run);
+    const auto id = archive::find_run(results->store, results->folder, run);
     if (!id) return tl::unexpected(id.error());
-    const auto run = results->store.load_run(*id);
-    if (!run) return tl::unexpected(run.error());
-    const auto file = report_in(results->folder / run->info.folder, *id);
+    const auto stored = results->store.load_run(*id);
+    if (!stored) return tl::unexpected(stored.error());
+    const auto file = report_in(results->folder / stored->info.folder, *id);
     if (!file) return tl::unexpected(file.error());
     const std::string url = "file://" + reports::percent_encoded(file->string());
     print("{}\n{}\n", printable(file->string()), url);

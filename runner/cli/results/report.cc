@@ -29,9 +29,10 @@ Expected<ExitCode> render_report(const ReportRequest& request,
     const auto formats =
         request.formats.empty() ? reports::default_formats() : reports::formats_of(request.formats);
     if (!formats) return tl::unexpected(formats.error());
-    const auto results = open_existing(invocation);
+    std::string run = request.run;
+    const auto results = open_existing(invocation, run);
     if (!results) return tl::unexpected(results.error());
-    return archive::find_run(results->store, results->folder, request.run)
+    return archive::find_run(results->store, results->folder, run)
         .and_then([&](const std::string& id) {
             const fs::path out = request.out.empty() ? fs::path{} : fs::absolute(request.out);
             run::ExtraReports extra = request.extra;

@@ -52,11 +52,12 @@ void print_shard(const archive::ShardFolder& shard) {
 }
 
 Expected<ExitCode> list_runs(const config::Invocation& invocation) {
-    const auto folder = config::results_folder(invocation);
-    if (!folder) return tl::unexpected(folder.error());
-    auto shards = archive::shard_folders(*folder).shards;
-    if (shards.empty() || archive::has_database(*folder)) {
-        const auto results = open_existing(invocation);
+    const auto place = run::place_of({}, invocation);
+    if (!place) return tl::unexpected(place.error());
+    const auto& folder = place->results;
+    auto shards = archive::shard_folders(folder).shards;
+    if (shards.empty() || archive::has_database(folder)) {
+        const auto results = open_existing(folder);
         if (!results) return tl::unexpected(results.error());
         const auto runs = results->store.runs();
         if (!runs) return tl::unexpected(runs.error());

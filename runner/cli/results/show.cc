@@ -72,9 +72,9 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     });
 }
 
-Expected<ExitCode> show(const std::string& what, const std::string& test,
+Expected<ExitCode> show(std::string what, const std::string& test,
                         const config::Invocation& invocation) {
-    const auto results = open_existing(invocation);
+    const auto results = open_existing(invocation, what);
     if (!results) return tl::unexpected(results.error());
     if (!test.empty())
         return archive::find_run(results->store, results->folder, what)

@@ -1,0 +1,84 @@
+#include "runner/archive/packed/run_archive.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "runner/archive/packed/tar_zstd.h"
+#include "runner/archive/rebuild.h"
+#include "runner/archive/run_folder.h"
+#include "runner/archive/run_record.h"
+#include "runner/archive/shards.h"
+
+namespace compat::archive {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The lock is of this machine; a report is made again from the rest.
+bool is_left_out(const fs::path& name) {
+    constexpr std::array kNames{"lock", "report.md", "report.json", "report.html"};
+    return std::any_of(kNames.begin(), kNames.end(), [&](const char* one) { return name == one; });
+}
+
+Expected<std::vector<TarFile>> files_in(const fs::path& folder, const std::string& id) {
+    std::vector<TarFile> files;
+    std::error_code error;
+    for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+         at.increment(error)) {
+        const fs::path name = at->path().lexically_relative(folder);
+        if (at->is_symlink() || !at->is_regular_file() || is_left_out(name)) continue;
+        files.push_back({"runs/" + id + "/" + name.generic_string(), at->path()});
+    }
+    if (error)
+        return fail(ErrorKind::io, "cannot list the run's files: " + error.message(), {},
+                    folder.string());
+    std::sort(files.begin(), files.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    return files;
+}
+
+}  // namespace
+
+bool is_archive(const fs::path& name) {
+    std::error_code error;
+    return name.filename().string().ends_with(kArchiveSuffix) && fs::is_regular_file(name, error);
+}
+
+Expected<void> archive_run(const fs::path& results, const std::string& id, const fs::path& out) {
+    const fs::path folder = results / "runs" / id;
+    if (!has_record(folder))
+        return fail(ErrorKind::usage, "this run's folder is gone, or an older runner made it",
+                    "an archive holds what a run's folder holds", folder.string());
+    if (RunLock::is_held(folder))
+        return fail(ErrorKind::usage, "a runner is using this run", "wait for its end",
+                    folder.string());
+    return files_in(folder, id).and_then([&](const std::vector<TarFile>& files) {
+        return write_tar_zstd(out, files);
+    });
+}
+
+Expected<void> unpack_run(const fs::path& file, const fs::path& results) {
+    if (auto extracted = extract_tar_zstd(file, results); !extracted) return extracted;
+    auto shards = shard_folders(results);
+    std::error_code error;
+    bool has_runs = false;
+    for (const auto& entry : fs::directory_iterator(results / "runs", error))
+        has_runs = has_runs || has_record(entry.path());
+    if (!has_runs)
+        return fail(ErrorKind::usage, "this archive holds no run",
+                    "make one with `runner archive RUN`", file.string());
+    if (!shards.shards.empty()) return {};
+    const auto rebuilt = rebuild(results, [](bool) {});
+    if (!rebuilt) return tl::unexpected(rebuilt.error());
+    if (rebuilt->lost.empty()) return {};
+    return fail(ErrorKind::usage,
+                fmt::format("this archive lacks {}", fmt::join(rebuilt->lost, "; ")),
+                "make it again with `runner archive`", file.string());
+}
+
+}  // namespace compat::archive

@@ -1,0 +1,27 @@
+// A run as one file, `<run>.tar.zst`: what its folder holds, without its reports, which `report`
+// makes from it. Not here: the format (tar_zstd.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "runner/base/error.h"
+
+namespace compat::archive {
+
+inline constexpr std::string_view kArchiveSuffix = ".tar.zst";
+
+// Whether a name means an archive rather than a folder or a run: a file with that suffix.
+[[nodiscard]] bool is_archive(const std::filesystem::path& name);
+
+// Writes results/runs/<id> to `out`. Errors: usage, where the run has no folder, or a runner is
+// using it; io.
+[[nodiscard]] Expected<void> archive_run(const std::filesystem::path& results,
+                                         const std::string& id, const std::filesystem::path& out);
+
+// Makes a results folder of an archive in the empty folder `results`: its files, and of a run that
+// is no shard a database.
+[[nodiscard]] Expected<void> unpack_run(const std::filesystem::path& file,
+                                        const std::filesystem::path& results);
+
+}  // namespace compat::archive

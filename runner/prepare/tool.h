@@ -24,7 +24,7 @@ struct Tool {
 // the command, the relevant line of its output, and the log.
 [[nodiscard]] Expected<void> run_tool(const Tool& tool, const std::filesystem::path& log);
 
-// Returns stdout and discards stderr. Errors as for run_tool.
+// Returns stdout. Errors as for run_tool, with the relevant line of stderr, else of stdout.
 [[nodiscard]] Expected<std::string> output_of(const Tool& tool);
 
 // Starts a tool that outlives the runner, in a session of its own, without our terminal. `limit_s`

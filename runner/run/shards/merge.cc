@@ -249,7 +249,8 @@ Expected<void> write_plan_of(const archive::RunFolder& run, const ShardsOfRun& s
 
 }  // namespace
 
-Expected<ExitCode> merge_shards(const MergeRequest& request, const config::Invocation& invocation) {
+Expected<RunResult> merge_into_run(const MergeRequest& request,
+                                   const config::Invocation& invocation) {
     std::optional<archive::ShardPlan> plan;
     archive::ShardReasons reasons;
     if (!request.plan.empty()) {
@@ -330,8 +331,13 @@ Expected<ExitCode> merge_shards(const MergeRequest& request, const config::Invoc
         });
         if (!closed) return tl::unexpected(closed.error());
     }
-    if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
-    return static_cast<ExitCode>(merged.end->exit_code);
+    if (auto reported = report_run(*store, run, request.reports); !reported)
+        return tl::unexpected(reported.error());
+    return RunResult{static_cast<ExitCode>(merged.end->exit_code), run.id, std::move(*store)};
+}
+
+Expected<ExitCode> merge_shards(const MergeRequest& request, const config::Invocation& invocation) {
+    return merge_into_run(request, invocation).map([](const RunResult& run) { return run.code; });
 }
 
 }  // namespace compat::run

@@ -22,6 +22,7 @@
     ROW(blame)               \
     ROW(compare)             \
     ROW(expect)              \
+    ROW(nightly)             \
     ROW(resume)              \
     ROW(rerun)               \
     ROW(plan)                \

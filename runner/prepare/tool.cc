@@ -182,7 +182,8 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     std::unique_lock lock(spawn_mutex);
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
-        environment_of(tool), (bp::std_out & bp::std_err) > file.get(), bp::std_in < bp::null,
+        environment_of(tool), (bp::std_out & bp::std_err) > file.get(),
+        bp::std_in < (tool.input.empty() ? "/dev/null" : tool.input.string()),
         bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
     lock.unlock();
     if (error || !child.valid())

@@ -18,6 +18,7 @@ struct Tool {
     std::vector<std::pair<std::string, std::string>> env = {};  // added to our environment
     std::vector<std::string> unset = {};                        // removed from it
     unsigned limit_s = 0;                                       // time limit; 0: none
+    std::filesystem::path input = {};                           // of run_tool; empty: nothing
 };
 
 // Appends stdout and stderr to `log`. A signal or an exit code other than 0 is an error that names

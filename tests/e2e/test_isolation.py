@@ -197,6 +197,14 @@ def test_network_lets_a_sandbox_out(host, warm):
 
 
 @needs_bwrap
+def test_many_long_names_in_tmpdir_are_counted(host):
+    result = host.run("--isolate", "sandbox", "--env", "MISBEHAVING_NAMES=1", "tests/test_files.py::Files::test_leaves_many_names")
+    assert result.code == 0, result.out + result.err
+    [place] = [place for place in result.report["writes"] if place["place"] == "tmp"]
+    assert place["count"] == 1000 and 50 <= len(place["files"]) <= 200
+
+
+@needs_bwrap
 def test_diagnosis_and_rerun_stay_in_the_sandbox(host):
     first = host.run("--isolate", "sandbox", "--diagnose", "tests/test_files.py", "tests/test_kill.py")
     assert first.code == 1 and "diagnosis: " in first.out, first.out + first.err

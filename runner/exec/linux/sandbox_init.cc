@@ -36,7 +36,7 @@ constexpr int kNotForUsers = static_cast<int>(ExitCode::usage);
 
 // Files of TMPDIR that are named; all are counted.
 constexpr size_t kNamedFiles = 100;
-constexpr size_t kLongestName = 300;
+constexpr size_t kNamesBytes = kLongestMessage / 2;  // as they are sent
 // Who fills TMPDIR with files does not hold up the run.
 constexpr std::int64_t kMostCounted = 1'000'000;
 
@@ -86,11 +86,16 @@ std::vector<char*> pointers(const std::vector<std::string>& words, size_t first)
     return argv;
 }
 
+std::string as_text(const nlohmann::json& json) {
+    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 // The files below TMPDIR, without what is mounted there.
 std::string left_in_tmp() {
     const char* name = std::getenv("TMPDIR");
     const fs::path folder = name && *name == '/' ? name : "/tmp";
     nlohmann::json files = nlohmann::json::array();
+    size_t room = kNamesBytes;
     std::int64_t count = 0, bytes = 0;
     struct stat top {};
     std::error_code error;
@@ -108,13 +113,16 @@ std::string left_in_tmp() {
             if (S_ISDIR(file.st_mode)) continue;
             ++count;
             bytes += file.st_blocks * 512;
-            const std::string path = it->path().lexically_relative(folder).string();
-            if (files.size() < kNamedFiles && path.size() <= kLongestName)
-                files.push_back({path, static_cast<std::int64_t>(file.st_size)});
+            if (files.size() >= kNamedFiles) continue;
+            const nlohmann::json entry{it->path().lexically_relative(folder).string(),
+                                       static_cast<std::int64_t>(file.st_size)};
+            const size_t bytes_sent = as_text(entry).size() + 1;
+            if (bytes_sent > room) continue;
+            room -= bytes_sent;
+            files.push_back(entry);
         }
     }
-    return nlohmann::json{{"count", count}, {"bytes", bytes}, {"files", std::move(files)}}.dump(
-        -1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return as_text({{"count", count}, {"bytes", bytes}, {"files", std::move(files)}});
 }
 
 // Reaps others until the leader has ended; its own status stays.

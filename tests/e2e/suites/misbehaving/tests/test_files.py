@@ -31,5 +31,11 @@ class Files(unittest.TestCase):
         with tempfile.NamedTemporaryFile(prefix="left-", delete=False) as file:
             file.write(b"x" * 1000)
 
+    @unittest.skipUnless(os.environ.get("MISBEHAVING_NAMES"), "only to fill a list")
+    def test_leaves_many_names(self):
+        for number in range(1000):
+            name = "\n" * 200 + str(number)
+            (pathlib.Path(tempfile.gettempdir()) / name).write_text("x")
+
     def test_sees_a_secret_variable(self):
         print("VARIABLE", os.environ["MISBEHAVING_INHERITED"])

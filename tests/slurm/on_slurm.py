@@ -128,7 +128,8 @@ class Run:
     def tests(self):
         """State of each test of the stored run, and why it is so."""
         report = json.loads((self.results / "latest/report.json").read_text())
-        return {test["id"]: (test["state"], test.get("reason") or "") for module in report["modules"] for test in module["cases"]}
+        found = {test["id"]: (test["state"], test.get("reason") or "") for module in report["modules"] for test in module["cases"]}
+        return found | {module["path"]: (module["outcome"], module["reason"]) for module in report["modules"] if not module["cases"]}
 
     def modules(self):
         report = json.loads((self.results / "latest/report.json").read_text())

@@ -28,6 +28,7 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows ladders();
 [[nodiscard]] Rows attribution_rules();
 [[nodiscard]] Rows states();
+[[nodiscard]] Rows slurm_states();
 [[nodiscard]] Rows module_outcomes();
 [[nodiscard]] Rows attempt_kinds();
 [[nodiscard]] Rows porting_changes();

@@ -25,6 +25,7 @@
 #include "runner/base/gap.h"
 #include "runner/cli/commands.h"
 #include "runner/plan/command.h"
+#include "runner/slurm/states.h"
 #include "suites/load.h"
 #include "tests/docs/tables.h"
 #include "tests/paths.h"
@@ -193,6 +194,15 @@ Rows attribution_rules() {
                         std::string(analysis::kShownWords[static_cast<size_t>(row.shown)]),
                         std::string(analysis::kWhereWords[static_cast<size_t>(row.where)]),
                         row.cause ? code(name_of(*row.cause)) : ""});
+    return rows;
+}
+
+// Those that leave tests behind.
+Rows slurm_states() {
+    Rows rows;
+    for (const slurm::StateRow& row : slurm::kStates)
+        if (!row.meaning.empty())
+            rows.push_back({code(row.name), std::string(row.meaning), std::string(row.advice)});
     return rows;
 }
 

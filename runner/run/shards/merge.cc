@@ -74,6 +74,18 @@ std::string words_of(std::size_t index, std::size_t count, const FoundShard* sha
                        known == reasons.end() ? why : known->second);
 }
 
+// Of attempts that were cut short, and of their tests that did not run.
+void replace_reason(archive::RunRecord& record, const std::string& before,
+                    const std::string& after) {
+    for (auto& [path, jobs] : record.attempts)
+        for (store::JobResult& job : jobs) {
+            if (job.ended && *job.ended == ProcessEnd::stopped(before))
+                job.ended = ProcessEnd::stopped(after);
+            for (auto& test : job.record.cases)
+                if (test.reason == before) test.reason = after;
+        }
+}
+
 // Reads the shards one after the other, records and passes on each module, and sums up.
 class Merger {
   public:
@@ -159,6 +171,9 @@ class Merger {
             return add_module(std::move(module));
         };
         archive::RunRecord whole = record;
+        // The scheduler knows more than the runner that it ended by a signal.
+        if (reasons_.contains(index) && shard.end && !shard.end->not_run_reason.empty())
+            replace_reason(whole, shard.end->not_run_reason, why);
         for (const auto& module : modules)
             if (whole.attempts.try_emplace(module.path).second)
                 whole.modules.push_back(module.path);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <map>
@@ -34,11 +35,11 @@ using config::Setting;
 namespace {
 
 constexpr std::size_t kShardsAtFirst = 8;  // while no duration is known
-constexpr std::chrono::seconds kPoll{2};
-constexpr std::chrono::seconds kSlowPoll{10};     // after a while: a controller serves many
-constexpr std::chrono::seconds kQuickUntil{120};  // of the wait
-constexpr std::chrono::seconds kAsked{10};        // a second Ctrl-C within it cancels
-constexpr std::chrono::minutes kUnanswered{10};   // without an answer of Slurm
+// Slurm is asked ever more rarely: a controller serves many.
+constexpr std::chrono::milliseconds kFirstPause{500};
+constexpr std::chrono::milliseconds kLongestPause{10'000};
+constexpr std::chrono::seconds kAsked{10};       // a second Ctrl-C within it cancels
+constexpr std::chrono::minutes kUnanswered{10};  // without an answer of Slurm
 
 // Lines for people, or notes among the events for programs.
 class Lines {
@@ -109,8 +110,7 @@ class Wait {
 
     // Errors: environment, where Slurm gives no answer any more; io.
     Expected<void> until_over() {
-        const auto begin = Clock::now();
-        for (answered_ = begin; !watch_.over() && !abandoned_; pause(begin))
+        for (answered_ = Clock::now(); !watch_.over() && !abandoned_; pause())
             if (auto looked = look(); !looked) return looked;
         note_given_up();
         show();
@@ -178,11 +178,11 @@ class Wait {
         return write_reasons(job_.folder / "reasons.json", job_.plan, reasons());
     }
 
-    void pause(Clock::time_point begin) {
-        const auto time = Clock::now() - begin < kQuickUntil || cancelled_ ? kPoll : kSlowPoll;
-        const auto until = Clock::now() + time;
+    void pause() {
+        const auto until = Clock::now() + pause_;
         io_.restart();
         while (!woken_ && Clock::now() < until) io_.run_one_until(until);
+        pause_ = woken_ ? kFirstPause : std::min(kLongestPause, pause_ + pause_ / 4);
         woken_ = false;
     }
 
@@ -216,6 +216,7 @@ class Wait {
     Clock::time_point answered_{};
     Clock::time_point asked_ = Clock::now() - 2 * kAsked;
     std::string shown_;
+    std::chrono::milliseconds pause_ = kFirstPause;
     bool cancelled_ = false, abandoned_ = false, woken_ = false;
 };
 

@@ -72,7 +72,7 @@ Expected<void> ChangeCollector::close_suite(TestsReader& reader, std::size_t fir
         made.cell = cell;
         made.first_bad = bad.id;
         made.since = bad.started;
-        made.is_newest = first_bad + 1 == its.runs.size();
+        made.is_newest = first_bad + 1 == its.runs.size() && first_bad > 0;
         made.commit = bad.commit;
         made.tests = group.tests;
         made.first = std::move(group.first);

@@ -227,13 +227,12 @@ Expected<MadePage> PageMakers::site(const std::string& name) const {
         auto site = run::SiteReader::open(*store, results_);
         if (!site) return tl::unexpected(site.error());
         if (name == "index.html")
-            return site->matrix().map([&](const reports::SiteView& view) {
-                reports::site_parts(view, builder.sink());
-            });
+            return site->matrix().map(
+                [&](const reports::SiteView& view) { reports::site_parts(view, builder.sink()); });
         for (const run::SiteBadge& badge : site->badges())
             if (badge.file == name) {
-                builder.page.document = make_part(
-                    reports::badge_svg(site->suites()[badge.suite].cells[badge.cell]));
+                builder.page.document =
+                    make_part(reports::badge_svg(site->suites()[badge.suite].cells[badge.cell]));
                 builder.page.type = "image/svg+xml";
                 return {};
             }

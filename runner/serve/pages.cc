@@ -191,8 +191,7 @@ void Pages::answer_in_thread(const Request& request, const Components& path,
 // both lead to the same.
 void Pages::answer_site(const Request& request, const Components& path, const Respond& respond) {
     Components names(path.begin() + 1, path.end());
-    if (names.empty() || names == Components{""})
-        return respond(redirect_to("/site/index.html"));
+    if (names.empty() || names == Components{""}) return respond(redirect_to("/site/index.html"));
     if (names.size() == 3 && names[0] == "runs" && names[2] == "report.html")
         return respond(redirect_to(run_address(names[1])));
     std::string part;
@@ -215,20 +214,19 @@ void Pages::answer_page(const Request& request, const std::string& key, const Pa
         else
             job();
     };
-    cache_.get(key, make, start_job,
-               [this, request, part = std::move(part), respond](const PageOrError& made) {
-                   if (!made) return respond(refusal_of(made.error()));
-                   const MadePage& page = **made;
-                   if (!page.redirect.empty()) return respond(redirect_to(page.redirect));
-                   if (part.empty())
-                       return respond(part_response(request, page.document,
-                                                    page.type.empty() ? kHtml : page.type,
-                                                    page.live));
-                   const auto at = page.parts.find(part);
-                   respond(at == page.parts.end()
-                               ? text_response(kNotFound, "This page has no such part.")
-                               : part_response(request, at->second, kJson, page.live));
-               });
+    cache_.get(
+        key, make, start_job,
+        [this, request, part = std::move(part), respond](const PageOrError& made) {
+            if (!made) return respond(refusal_of(made.error()));
+            const MadePage& page = **made;
+            if (!page.redirect.empty()) return respond(redirect_to(page.redirect));
+            if (part.empty())
+                return respond(part_response(request, page.document,
+                                             page.type.empty() ? kHtml : page.type, page.live));
+            const auto at = page.parts.find(part);
+            respond(at == page.parts.end() ? text_response(kNotFound, "This page has no such part.")
+                                           : part_response(request, at->second, kJson, page.live));
+        });
 }
 
 Response Pages::file(const Request& request, const Components& path) {

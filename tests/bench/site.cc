@@ -1,6 +1,7 @@
-// `bench_site FOLDER RUNS TESTS [SERIES]`: the time and memory of a site of RUNS runs of TESTS tests
-// each, in SERIES series (1), of which 5 % are broken and 1 % change from run to run; of a test's
-// history; and the size of each table. Makes the database in FOLDER/results where there is none.
+// `bench_site FOLDER RUNS TESTS [SERIES]`: the time and memory of a site of RUNS runs of TESTS
+// tests each, in SERIES series (1), of which 5 % are broken and 1 % change from run to run; of a
+// test's history; and the size of each table. Makes the database in FOLDER/results where there is
+// none.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -112,7 +113,8 @@ int main(int argc, char** argv) {
         module_of(0, 0, std::min(tests, kTestsOfModule)).attempts[0].record.cases[0].id;
     (void)timed("blame", [&] { return good(run::blame(store, {test, {}, {}})); });
     for (const char* what : {"site", "site again, nothing changed"}) {
-        const auto site = timed(what, [&] { return good(run::write_site(results, folder / "site")); });
+        const auto site =
+            timed(what, [&] { return good(run::write_site(results, folder / "site")); });
         fmt::print("    {} runs; {} files, {} MiB, {} changed\n", listed.size(), site.files,
                    site.bytes >> 20, site.changed);
     }

@@ -1,11 +1,10 @@
 // Series, quarantine and the pages of a site, from stored runs.
-#include "runner/run/site/write_site.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runner/analysis/marks.h"
 #include "runner/run/site/read_site.h"
+#include "runner/run/site/write_site.h"
 #include "runner/run/trends/blame.h"
 #include "tests/store/samples.h"
 #include "tests/support/temp_tree.h"
@@ -143,8 +142,11 @@ TEST_F(SiteTest, TheStoreCountsAsAnalysisDoesWhichTestsExercisedTheDevice) {
     job.record.shim->host = "cuda";
     job.record.kernels.clear();
     for (std::size_t i = 0; i < job.record.cases.size(); ++i)
-        job.record.kernels.push_back(
-            {job.record.cases[i].id, i % 3 == 0 ? "cuda:1" : i % 3 == 1 ? "cudax" : "cpu", 1});
+        job.record.kernels.push_back({job.record.cases[i].id,
+                                      i % 3 == 0   ? "cuda:1"
+                                      : i % 3 == 1 ? "cudax"
+                                                   : "cpu",
+                                      1});
     ASSERT_TRUE(store.save_job(id, job));
     std::int64_t good = 0, broken = 0;
     ASSERT_TRUE(store.each_module(id, [&](store::StoredModule module) -> Expected<void> {

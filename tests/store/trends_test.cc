@@ -37,8 +37,7 @@ class TrendsTest : public testing::Test {
 TEST_F(TrendsTest, AModuleIsReadRunByRunWithItsVerdicts) {
     begin("r1", 1);
     ASSERT_TRUE(store.save_job("r1", job("a.py", {{"a", State::passed}, {"b", State::failed}})));
-    ASSERT_TRUE(store.save_job(
-        "r1", job("a.py", {{"b", State::passed}}, 2, AttemptKind::again)));
+    ASSERT_TRUE(store.save_job("r1", job("a.py", {{"b", State::passed}}, 2, AttemptKind::again)));
     begin("r2", 2);
     ASSERT_TRUE(store.save_job("r2", job("b.py", {{"z", State::passed}})));
     begin("r3", 3);
@@ -50,8 +49,8 @@ TEST_F(TrendsTest, AModuleIsReadRunByRunWithItsVerdicts) {
         seen.push_back(std::to_string(row.run) + " " + id->front() + " " +
                        std::string(name_of(row.state)));
     }));
-    EXPECT_THAT(seen, UnorderedElementsAre("0 a.py::a passed", "0 a.py::b passed",
-                                           "2 a.py::a crashed"));
+    EXPECT_THAT(seen,
+                UnorderedElementsAre("0 a.py::a passed", "0 a.py::b passed", "2 a.py::a crashed"));
 }
 
 TEST_F(TrendsTest, ATestsResultsSayWhichPassNeededARetry) {
@@ -74,13 +73,15 @@ TEST_F(TrendsTest, ATestsResultsSayWhichPassNeededARetry) {
 // Which tests exercised the device is analysis::used_accelerator's to say: tests/run/site_test.cc
 // compares both.
 TEST_F(TrendsTest, TestsThatExercisedTheDeviceAreCountedByModuleAndRun) {
-    JobResult used = job("a.py", {{"kernel", State::passed}, {"refused", State::failed},
-                                  {"skipped", State::skipped}, {"untouched", State::passed}});
+    JobResult used = job("a.py", {{"kernel", State::passed},
+                                  {"refused", State::failed},
+                                  {"skipped", State::skipped},
+                                  {"untouched", State::passed}});
     parsers::ShimSession& shim = used.record.shim.emplace();
     shim.host = "cpu";
     shim.simulated = "mps";
-    used.record.kernels = {{"a.py::kernel", "mps:0", 3}, {"a.py::skipped", "mps", 1},
-                           {"a.py::untouched", "cpu", 9}};
+    used.record.kernels = {
+        {"a.py::kernel", "mps:0", 3}, {"a.py::skipped", "mps", 1}, {"a.py::untouched", "cpu", 9}};
     parsers::DeviceEvent refusal;
     refusal.kind = "refusal";
     refusal.test = "a.py::refused";

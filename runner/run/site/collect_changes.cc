@@ -76,9 +76,9 @@ Expected<void> ChangeCollector::close_suite(TestsReader& reader, std::size_t fir
         made.commit = bad.commit;
         made.tests = group.tests;
         made.first = std::move(group.first);
-        const auto most = std::max_element(
-            group.last_good.begin(), group.last_good.end(),
-            [](const auto& a, const auto& b) { return a.second < b.second; });
+        const auto most =
+            std::max_element(group.last_good.begin(), group.last_good.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; });
         if (most != group.last_good.end()) {
             const store::RunSummary& good = its.runs[most->first];
             made.last_good = good.id;

@@ -99,10 +99,10 @@ struct Reader {
         cell.suite = suite_path(folder(), suite["suite"].get<std::string>());
         cell.column = column["name"].get<std::string>();
         cell.torch = torch;
-        const std::string name = suite.value(
+        cell.name = suite.value(
             "name", fs::path(fs::path(cell.suite) / "").parent_path().filename().string());
         cell.series = word_of(
-            fmt::format("{}-{}{}", name, cell.column, torch.empty() ? "" : "-torch-" + torch));
+            fmt::format("{}-{}{}", cell.name, cell.column, torch.empty() ? "" : "-torch-" + torch));
         const auto words = [&](const char* key) {
             return suite.value(key, std::vector<std::string>{});
         };

@@ -20,6 +20,7 @@ inline constexpr int kNightlyFormat = 1;
 // shipped suites.
 struct NightlyCell {
     std::string suite;   // as for the command line
+    std::string name;    // of the suite, for people: "gpytorch"
     std::string column;  // its name
     std::string torch;   // version; empty: the suite's own
     std::string series;  // "gpytorch-cuda-simulated": names its runs, and no other cell's

@@ -47,8 +47,8 @@ int width_of(std::string_view text) {
 }  // namespace
 
 std::string badge_svg(const SiteCell& cell) {
-    const std::string label =
-        std::string(first_bytes(cell.suite, 60)) + " · " + std::string(first_bytes(cell.column, 60));
+    const std::string label = std::string(first_bytes(cell.suite, 60)) + " · " +
+                              std::string(first_bytes(cell.column, 60));
     const std::string value = rate_words(cell.now.rate);
     const int left = width_of(label), right = width_of(value);
     const auto text = [](int x, int width, std::string_view words) {
@@ -64,8 +64,8 @@ std::string badge_svg(const SiteCell& cell) {
         "<rect x=\"{3}\" width=\"{5}\" height=\"20\" fill=\"{6}\"/></g>\n"
         "<g fill=\"#fff\" font-family=\"Verdana,DejaVu Sans,sans-serif\" font-size=\"11\">{7}{8}"
         "</g>\n</svg>\n",
-        left + right, html(label), html(value), left, kLabelColour, right,
-        colour_of(cell.now.rate), text(0, left, label), text(left, right, value));
+        left + right, html(label), html(value), left, kLabelColour, right, colour_of(cell.now.rate),
+        text(0, left, label), text(left, right, value));
 }
 
 }  // namespace compat::reports

@@ -50,21 +50,15 @@ Json trend_json(const SiteRunTrend& trend) {
 }
 
 Json cell_json(const SiteCell& cell) {
-    return {{"suite", cell.suite},
-            {"page", cell.page},
-            {"column", cell.column},
-            {"torch", cell.torch},
-            {"way", cell.way},
-            {"series", cell.series},
-            {"badge", cell.badge},
-            {"unfinished", or_null(cell.unfinished)},
-            {"now", run_of(cell.now)},
-            {"before", cell.before ? run_of(*cell.before) : Json(nullptr)},
-            {"broke", cell.broke},
-            {"fixed", cell.fixed},
-            {"flaky", cell.flaky},
-            {"added", cell.added},
-            {"gone", cell.gone}};
+    return {
+        {"suite", cell.suite},     {"page", cell.page},
+        {"column", cell.column},   {"torch", cell.torch},
+        {"way", cell.way},         {"series", cell.series},
+        {"badge", cell.badge},     {"unfinished", or_null(cell.unfinished)},
+        {"now", run_of(cell.now)}, {"before", cell.before ? run_of(*cell.before) : Json(nullptr)},
+        {"broke", cell.broke},     {"fixed", cell.fixed},
+        {"flaky", cell.flaky},     {"added", cell.added},
+        {"gone", cell.gone}};
 }
 
 Json test_json(const SiteTest& test) {
@@ -172,8 +166,8 @@ void site_parts(const SiteView& view, const PartSink& sink) {
             if (site["url"].is_string() && !site["url"].get_ref<std::string&>().starts_with("http"))
                 site["url"] = nullptr;
     sink(kGaps, compact(gaps));
-    auto summary = summary_json("site", "Compatibility", {std::string(kBreaks), std::string(kLists),
-                                                          std::string(kGaps)});
+    auto summary = summary_json("site", "Compatibility",
+                                {std::string(kBreaks), std::string(kLists), std::string(kGaps)});
     summary["site"] = {{"root", ""}, {"cells", list_of(view.cells, cell_json)}};
     sink(kSummaryPart, summary_text(summary));
 }
@@ -205,21 +199,20 @@ void tests_parts(const SiteTests& view, const PartSink& sink) {
         for (const auto& [at, run] : of_cell) runs[std::to_string(at)] = short_run(run);
         older.push_back(std::move(runs));
     }
-    sink(kTests,
-         compact({{"runs", list_of(view.runs,
-                                   [](const std::vector<SiteRun>& runs) {
-                                       return list_of(runs, short_run);
-                                   })},
-                  {"first_run", Json(view.first_run)},
-                  {"older", std::move(older)},
-                  {"changed", list_of(view.changed,
-                                      [](const SiteTests::Changed& one) {
-                                          return Json::array({one.cell, one.good, one.bad,
-                                                              one.known,
-                                                              environment_json(one.environment)});
-                                      })},
-                  {"histories", list_of(view.histories, ledger_json)},
-                  {"modules", list_of(view.modules, module_tests)}}));
+    sink(kTests, compact({{"runs", list_of(view.runs,
+                                           [](const std::vector<SiteRun>& runs) {
+                                               return list_of(runs, short_run);
+                                           })},
+                          {"first_run", Json(view.first_run)},
+                          {"older", std::move(older)},
+                          {"changed", list_of(view.changed,
+                                              [](const SiteTests::Changed& one) {
+                                                  return Json::array(
+                                                      {one.cell, one.good, one.bad, one.known,
+                                                       environment_json(one.environment)});
+                                              })},
+                          {"histories", list_of(view.histories, ledger_json)},
+                          {"modules", list_of(view.modules, module_tests)}}));
     auto summary = summary_json("site-tests", view.suite + ": tests", {std::string(kTests)});
     summary["site"] = {{"root", "../../"},
                        {"suite", view.suite},

@@ -96,14 +96,15 @@ struct SiteSignature {
 
 struct SiteView {
     std::vector<SiteCell> cells;
-    std::vector<SiteBreak> breaks;       // newest first
-    std::vector<SiteTest> fixed;         // in the newest run of their cell
-    std::vector<SiteFlaky> flaky;        // by rate
-    std::vector<SiteGrowth> growth;      // by seconds
-    std::vector<SiteSignature> appeared; // in the newest run of their cell, not in the run before
-    std::vector<SiteSignature> vanished; // the other way round
+    std::vector<SiteBreak> breaks;        // newest first
+    std::vector<SiteTest> fixed;          // in the newest run of their cell
+    std::vector<SiteFlaky> flaky;         // by rate
+    std::vector<SiteGrowth> growth;       // by seconds
+    std::vector<SiteSignature> appeared;  // in the newest run of their cell, not in the run before
+    std::vector<SiteSignature> vanished;  // the other way round
     std::vector<GapView> gaps;
-    std::vector<SiteRunTrend> trends, trends_before;  // by cell: of the newest run, of the one before
+    std::vector<SiteRunTrend> trends,
+        trends_before;  // by cell: of the newest run, of the one before
 };
 
 struct SiteModule {
@@ -154,8 +155,8 @@ struct SiteTests {
     std::vector<SiteHistory> histories;
     struct Module {
         std::string path;
-        std::vector<std::string> tests;                    // ids
-        std::vector<std::vector<std::int32_t>> histories;  // by cell and test; -1: none
+        std::vector<std::string> tests;                            // ids
+        std::vector<std::vector<std::int32_t>> histories;          // by cell and test; -1: none
         std::vector<std::map<std::uint32_t, std::string>> errors;  // by cell: test to key line
     };
     std::vector<Module> modules;

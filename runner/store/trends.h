@@ -41,10 +41,9 @@ struct TestResult {
 // Errors as Store's.
 
 // Run by run, in the order of `runs`, which are ids. A run without the module has no results.
-[[nodiscard]] Expected<void> each_module_result(const Store& store,
-                                                std::span<const std::string> runs,
-                                                std::string_view module,
-                                                const std::function<void(const ModuleResult&)>& see);
+[[nodiscard]] Expected<void> each_module_result(
+    const Store& store, std::span<const std::string> runs, std::string_view module,
+    const std::function<void(const ModuleResult&)>& see);
 // Sorted by path. Without diagnostic attempts.
 [[nodiscard]] Expected<std::vector<ModuleCounts>> module_counts(const Store& store,
                                                                 std::string_view run);

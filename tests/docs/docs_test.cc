@@ -84,6 +84,7 @@ constexpr std::array kTables{
     PageTable{"docs/reference/terms.md", "device events", device_events},
     PageTable{"docs/reference/terms.md", "porting changes", porting_changes},
     PageTable{"docs/reference/terms.md", "change classes", change_classes},
+    PageTable{"docs/guide/site.md", "standings", standings},
 };
 
 struct GeneratedFile {

@@ -33,6 +33,7 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows attempt_kinds();
 [[nodiscard]] Rows porting_changes();
 [[nodiscard]] Rows change_classes();
+[[nodiscard]] Rows standings();
 [[nodiscard]] Rows blind_spots();
 [[nodiscard]] Rows conditions();
 [[nodiscard]] Rows judgements();

@@ -17,6 +17,7 @@
 #include "runner/analysis/changes/change_class.h"
 #include "runner/analysis/expectations/conditions.h"
 #include "runner/analysis/judgement.h"
+#include "runner/analysis/trends/ledger.h"
 #include "runner/analysis/ways/attribution.h"
 #include "runner/analysis/ways/diagnostic_retries.h"
 #include "runner/base/attempt.h"
@@ -214,6 +215,13 @@ Rows blind_spots() {
     Rows rows;
     for (const auto& spot : reports::kBlindSpots)
         rows.push_back({code(spot.name), std::string(spot.words)});
+    return rows;
+}
+
+Rows standings() {
+    Rows rows;
+    for (const auto& row : analysis::kStandings)
+        rows.push_back({code(row.name), std::string(row.means)});
     return rows;
 }
 

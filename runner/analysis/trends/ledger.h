@@ -28,7 +28,8 @@ struct StandingRow {
 };
 inline constexpr std::array<StandingRow, 4> kStandings{{
     {"passing", "is good, and nothing shows that it is flaky"},
-    {"flaky", "passed only when retried, or broke and was good again while source and torch stayed"},
+    {"flaky",
+     "passed only when retried, or broke and was good again while source and torch stayed"},
     {"broken", "is broken, for three runs at least if it is known to be flaky"},
     {"idle", "is skipped or not run"},
 }};

@@ -1,4 +1,6 @@
 // `runner blame`: since when a test is broken, and what changed then.
+#include "runner/run/trends/blame.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include "runner/display/history/history_strip.h"
 #include "runner/display/output.h"
 #include "runner/display/terminal.h"
-#include "runner/run/trends/blame.h"
 
 namespace compat::cli {
 
@@ -64,10 +65,12 @@ void print_column(const run::BlameColumn& column, bool color) {
     constexpr std::size_t kIndent = 4;
     const std::size_t width = display::terminal_size().columns;
     print("\n{}: {}\n", printable(column.column), standing_words(column));
-    print("    {}\n", display::history_strip(column.states, width - std::min(width, kIndent), color));
+    print("    {}\n",
+          display::history_strip(column.states, width - std::min(width, kIndent), color));
     if (!column.first_bad) return;
     if (column.changed) print_changes(*column.changed);
-    print("    last good  {}\n", column.last_good ? run_words(*column.last_good) : "none is stored");
+    print("    last good  {}\n",
+          column.last_good ? run_words(*column.last_good) : "none is stored");
     print("    first bad  {}\n", run_words(*column.first_bad));
     print("    flips      {} in {}; {} only when retried\n", column.ledger.flips,
           counted(column.ledger.ran, "run"), counted(column.ledger.retried, "pass", "passes"));
@@ -76,7 +79,8 @@ void print_column(const run::BlameColumn& column, bool color) {
               column.error_run);
 }
 
-Expected<ExitCode> print_blame(const run::BlameRequest& request, const config::Invocation& invocation) {
+Expected<ExitCode> print_blame(const run::BlameRequest& request,
+                               const config::Invocation& invocation) {
     const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
     auto views = run::blame(results->store, request);
@@ -88,8 +92,7 @@ Expected<ExitCode> print_blame(const run::BlameRequest& request, const config::I
         views = run::blame(results->store, {*only, request.series, request.column});
     }
     if (!views) return tl::unexpected(views.error());
-    const bool color =
-        display::use_color(config::text_before_suite(invocation, Setting::color));
+    const bool color = display::use_color(config::text_before_suite(invocation, Setting::color));
     std::set<parsers::State> used;
     for (const run::BlameView& view : *views) {
         print("{}  ({})\n", printable(view.test), printable(view.suite));

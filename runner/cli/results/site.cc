@@ -1,9 +1,8 @@
 // `runner site`: writes static pages of all stored runs.
-#include "runner/run/site/write_site.h"
-
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/display/output.h"
+#include "runner/run/site/write_site.h"
 
 namespace compat::cli {
 

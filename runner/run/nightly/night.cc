@@ -58,7 +58,7 @@ ordered_json broken_json(const BrokenTest& test) {
 }
 
 ordered_json cell_json(const CellResult& result) {
-    ordered_json json{{"suite", result.cell.suite},
+    ordered_json json{{"suite", result.cell.name},
                       {"column", result.cell.column},
                       {"torch", text_or_null(result.cell.torch)},
                       {"series", result.cell.series},
@@ -124,7 +124,7 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows, std::s
 }
 
 std::vector<std::string> row_of(const CellResult& result) {
-    std::vector<std::string> row{printable(result.cell.suite), printable(result.cell.column)};
+    std::vector<std::string> row{printable(result.cell.name), printable(result.cell.column)};
     if (result.stored) {
         const auto& states = result.stored->states;
         std::int64_t tests = 0, broke = 0;
@@ -169,8 +169,8 @@ std::string tests_text(const CellResult& result, bool flaky) {
                                 printable(changes_words(blame)));
     }
     if (all == 0) return {};
-    text = fmt::format("{}, {}:\n", printable(result.cell.suite), printable(result.cell.column)) +
-           text;
+    text =
+        fmt::format("{}, {}:\n", printable(result.cell.name), printable(result.cell.column)) + text;
     if (all > shown)
         text += fmt::format("  and {} more: {} lists them\n", all - shown, kNightSummary);
     return text;

@@ -144,7 +144,7 @@ ExitCode print_plan(const suites::Nightly& file, const NightSettings& settings) 
     std::size_t unknown = 0;
     for (const auto& cell : file.cells) {
         const auto plan = plan_cell(cell, settings);
-        const std::string name = fmt::format("{}, {}{}", cell.suite, cell.column,
+        const std::string name = fmt::format("{}, {}{}", cell.name, cell.column,
                                              cell.torch.empty() ? "" : ", torch " + cell.torch);
         if (!plan) {
             print("{}: cannot run: {}\n", printable(name), printable(to_line(plan.error())));
@@ -174,8 +174,8 @@ ExitCode run_cells(const suites::Nightly& file, const NightSettings& settings, N
     std::vector<ExitCode> codes;
     for (std::size_t i = 0; i < file.cells.size(); ++i) {
         const auto& cell = file.cells[i];
-        say(fmt::format("\ncell {} of {}: {}, {}", i + 1, file.cells.size(), cell.suite,
-                        cell.column));
+        say("");
+        say(fmt::format("cell {} of {}: {}, {}", i + 1, file.cells.size(), cell.name, cell.column));
         night.cells[i] = run_cell(cell, settings);
         if (night.cells[i].run.empty()) say(night.cells[i].verdict());
         codes.push_back(night.cells[i].code);

@@ -72,13 +72,13 @@ Expected<void> ChangeCollector::close_suite(TestsReader& reader, std::size_t fir
         made.cell = cell;
         made.first_bad = bad.id;
         made.since = bad.started;
-        made.is_newest = first_bad + 1 == its.runs.size();
+        made.is_newest = first_bad + 1 == its.runs.size() && first_bad > 0;
         made.commit = bad.commit;
         made.tests = group.tests;
         made.first = std::move(group.first);
-        const auto most = std::max_element(
-            group.last_good.begin(), group.last_good.end(),
-            [](const auto& a, const auto& b) { return a.second < b.second; });
+        const auto most =
+            std::max_element(group.last_good.begin(), group.last_good.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; });
         if (most != group.last_good.end()) {
             const store::RunSummary& good = its.runs[most->first];
             made.last_good = good.id;

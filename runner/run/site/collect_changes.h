@@ -1,5 +1,5 @@
-// Collects from all tests what a site lists: what broke and since when, what was fixed, flaky tests,
-// slow ones. Keeps the first of each list and the counts of all. Not for reading tests
+// Collects from all tests what a site lists: what broke and since when, what was fixed, flaky
+// tests, slow ones. Keeps the first of each list and the counts of all. Not for reading tests
 // (read_tests.h).
 #pragma once
 

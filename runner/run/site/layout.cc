@@ -20,7 +20,8 @@ std::uint32_t hash_of(std::string_view text) {
 // A power of two: pages keep their tests until the suite is twice as large.
 std::uint32_t pages_for(std::int64_t tests) {
     const auto size = static_cast<std::int64_t>(kTestsOfPage);
-    return std::bit_ceil(static_cast<std::uint32_t>(std::max<std::int64_t>(1, (tests + size - 1) / size)));
+    return std::bit_ceil(
+        static_cast<std::uint32_t>(std::max<std::int64_t>(1, (tests + size - 1) / size)));
 }
 
 std::string lower(std::string text) {
@@ -80,7 +81,8 @@ std::vector<TestsPage> tests_pages(const std::vector<ModuleSize>& modules) {
         }
         const std::uint32_t parts = pages_for(module.tests);
         for (std::uint32_t part = 0; part < parts; ++part)
-            pages.push_back({fmt::format("tests-{:08x}-{}.html", hash, part), {module.path}, part, parts});
+            pages.push_back(
+                {fmt::format("tests-{:08x}-{}.html", hash, part), {module.path}, part, parts});
     }
     std::erase_if(pages, [](const TestsPage& page) { return page.modules.empty(); });
     return pages;

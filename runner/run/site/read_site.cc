@@ -300,7 +300,8 @@ Expected<reports::SuiteView> SiteReader::suite(const SiteSuite& suite) const {
     }
     for (auto& [path, module] : modules) {
         module.path = path;
-        if (const auto page = page_of.find(path); page != page_of.end()) module.page = *page->second;
+        if (const auto page = page_of.find(path); page != page_of.end())
+            module.page = *page->second;
         view.modules.push_back(std::move(module));
     }
     return view;

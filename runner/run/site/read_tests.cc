@@ -74,9 +74,9 @@ reports::SiteRun site_run(const store::RunSummary& run, std::string report) {
 }
 
 struct TestsReader::Rows {
-    std::vector<std::string> strips;               // by slot; shorter: absent in what follows
-    std::vector<std::int64_t> newest;              // by slot: result in the newest run; 0: none
-    std::vector<std::vector<float>> seconds;       // by slot: of the latest runs, oldest first
+    std::vector<std::string> strips;          // by slot; shorter: absent in what follows
+    std::vector<std::int64_t> newest;         // by slot: result in the newest run; 0: none
+    std::vector<std::vector<float>> seconds;  // by slot: of the latest runs, oldest first
 };
 
 TestsReader::TestsReader(const store::Store& store, const std::vector<Series>& series,

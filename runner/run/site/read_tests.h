@@ -68,9 +68,9 @@ class TestsReader {
     const store::Store& store_;
     const std::vector<Series>& series_;
     const std::vector<reports::SiteCell>& cells_;
-    std::vector<std::vector<std::string>> ids_;                   // by cell: of its runs
-    std::vector<std::vector<std::vector<std::int64_t>>> retried_; // by cell and run, sorted
-    std::vector<std::unordered_map<std::string, Known>> known_;   // by cell: strips of the page
+    std::vector<std::vector<std::string>> ids_;                    // by cell: of its runs
+    std::vector<std::vector<std::vector<std::int64_t>>> retried_;  // by cell and run, sorted
+    std::vector<std::unordered_map<std::string, Known>> known_;    // by cell: strips of the page
     std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t>, ChangedBetween> changes_;
     std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t>, bool> on_page_;
     std::vector<std::string> secrets_;

@@ -151,13 +151,12 @@ Expected<void> write_pages(SiteReader& site, SiteFolder& folder) {
             !written)
             return written;
     for (const auto& [run, from] : site.published())
-        if (auto copied = folder.copy_report(fmt::format("runs/{}/report.html", run),
-                                             from / "report.html");
+        if (auto copied =
+                folder.copy_report(fmt::format("runs/{}/report.html", run), from / "report.html");
             !copied)
             return copied;
-    return folder.write("index.html", page_of([&](const reports::PartSink& sink) {
-                            site_parts(*view, sink);
-                        }));
+    return folder.write("index.html",
+                        page_of([&](const reports::PartSink& sink) { site_parts(*view, sink); }));
 }
 
 }  // namespace

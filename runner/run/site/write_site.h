@@ -1,6 +1,6 @@
-// Writes a site: static pages of all stored runs, in a folder that any web server, or a browser from
-// disk, shows as it is. Unchanged pages keep their bytes and their time; pages of what is gone are
-// removed. Not for what is on the pages (read_site.h).
+// Writes a site: static pages of all stored runs, in a folder that any web server, or a browser
+// from disk, shows as it is. Unchanged pages keep their bytes and their time; pages of what is gone
+// are removed. Not for what is on the pages (read_site.h).
 #pragma once
 
 #include <cstdint>

@@ -15,9 +15,8 @@ namespace compat::run {
 namespace {
 
 BlameRun described(const store::RunSummary& run) {
-    return {run.id, run.started, run.torch, run.commit.empty() || !run.dirty
-                                                ? run.commit
-                                                : run.commit + " and changes of its own"};
+    return {run.id, run.started, run.torch,
+            run.commit.empty() || !run.dirty ? run.commit : run.commit + " and changes of its own"};
 }
 
 // The failure of the newest run in which the test is broken.

@@ -20,7 +20,7 @@ struct BlameColumn {
     std::string column, series, torch, way;
     std::vector<parsers::State> states;  // oldest first
     analysis::Ledger ledger;
-    BlameRun newest;                             // that has the test
+    BlameRun newest;  // that has the test
     std::optional<BlameRun> last_good, first_bad;
     // Between these two; empty: one of them is not there.
     std::optional<ChangedBetween> changed;

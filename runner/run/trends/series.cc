@@ -83,9 +83,8 @@ std::vector<Series> series_of(std::vector<store::RunSummary> runs) {
         const store::RunSummary& newest = series.newest();
         series.suite = newest.suite;
         series.column = column_of(newest);
-        series.way =
-            display::redirection_words({newest.device, newest.simulated, newest.shim, newest.policy,
-                                        newest.fallback, newest.imported});
+        series.way = display::redirection_words({newest.device, newest.simulated, newest.shim,
+                                                 newest.policy, newest.fallback, newest.imported});
         series.torch = newest.torch;
         series.versions = versions_of(series.runs);
         if (const auto open = unfinished.find(key); open != unfinished.end())

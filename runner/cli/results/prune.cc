@@ -6,7 +6,7 @@
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/display/output.h"
-#include "runner/run/prune_runs.h"
+#include "runner/run/pruning/prune_runs.h"
 
 namespace compat::cli {
 

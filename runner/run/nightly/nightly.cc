@@ -14,7 +14,7 @@
 #include "runner/run/isolation/sandbox.h"
 #include "runner/run/nightly/cell.h"
 #include "runner/run/nightly/night.h"
-#include "runner/run/prune_runs.h"
+#include "runner/run/pruning/prune_runs.h"
 #include "runner/run/site/write_site.h"
 #include "suites/nightly.h"
 

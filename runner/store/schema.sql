@@ -317,6 +317,7 @@ CREATE TABLE "failure" (
 CREATE INDEX failure_by_result ON failure (result);
 CREATE INDEX failure_by_subtest ON failure (subtest) WHERE subtest IS NOT NULL;
 CREATE INDEX failure_by_signature ON failure (signature) WHERE signature IS NOT NULL;
+CREATE INDEX module_by_position ON module (run, position);
 
 CREATE VIEW v_gap AS
 SELECT gap.symbol, gap.kind, gap.device, gap.simulated, gap.severity, gap.status,

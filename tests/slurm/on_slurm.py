@@ -424,6 +424,11 @@ def main(names):
                 except Exception as error:  # the next scenario may still tell something
                     result, word = f"{type(error).__name__}: {error}", "FAILED"
                     failed += 1
+                    for record in sorted(work.rglob("record.jsonl")):
+                        print(record.relative_to(work), record.read_text().splitlines()[0])
+                    for log in sorted(work.rglob("*.log")) + sorted(work.rglob("*.out")):
+                        if "slurm" in str(log.parent) or log.suffix == ".out":
+                            print(f"--- {log.relative_to(work)}\n{log.read_text()}")
                     subprocess.run(["scancel", "--user=root"])
                 print(f"{word} {scenario.__name__}{' (accounting)' if accounting else ''}, {time.monotonic() - begin:.0f} s: {result}", flush=True)
                 shutil.rmtree(work, ignore_errors=True)

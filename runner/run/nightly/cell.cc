@@ -98,9 +98,9 @@ Expected<Unexpected> unexpected_of(const store::Store& store, const store::Store
     return found;
 }
 
-Expected<BrokenTest> blamed(const store::Store& store, const CellResult& result, std::string id,
-                            parsers::State state, bool is_flaky) {
-    BrokenTest test{std::move(id), state, {}, false, is_flaky};
+Expected<UnexpectedTest> blamed(const store::Store& store, const CellResult& result, std::string id,
+                                parsers::State state, bool is_flaky) {
+    UnexpectedTest test{std::move(id), state, {}, false, is_flaky};
     const auto views = blame(store, {test.id, result.cell.series, {}});
     // No complete run has it.
     if (!views && views.error().kind == ErrorKind::usage) return test;
@@ -114,10 +114,11 @@ Expected<BrokenTest> blamed(const store::Store& store, const CellResult& result,
 }
 
 // New ones first, then by id.
-void sort_tests(std::vector<BrokenTest>& tests) {
-    std::stable_sort(tests.begin(), tests.end(), [](const BrokenTest& a, const BrokenTest& b) {
-        return std::pair(!a.is_new, a.id) < std::pair(!b.is_new, b.id);
-    });
+void sort_tests(std::vector<UnexpectedTest>& tests) {
+    std::stable_sort(tests.begin(), tests.end(),
+                     [](const UnexpectedTest& a, const UnexpectedTest& b) {
+                         return std::pair(!a.is_new, a.id) < std::pair(!b.is_new, b.id);
+                     });
 }
 
 Expected<void> add_broken(const store::Store& store, const store::StoredRun& run,

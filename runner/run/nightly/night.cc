@@ -45,7 +45,7 @@ ordered_json changes_json(const std::optional<ChangedBetween>& changed) {
     return list;
 }
 
-ordered_json broken_json(const BrokenTest& test) {
+ordered_json broken_json(const UnexpectedTest& test) {
     ordered_json json{{"test", test.id},
                       {"state", name_of(test.state)},
                       {"new", test.is_new},
@@ -85,7 +85,7 @@ ordered_json cell_json(const CellResult& result) {
     json["broken"] = result.all_broken;
     json["flaky"] = result.flaky;
     json["tests"] = ordered_json::array();
-    for (const BrokenTest& test : result.broken) json["tests"].push_back(broken_json(test));
+    for (const UnexpectedTest& test : result.broken) json["tests"].push_back(broken_json(test));
     return json;
 }
 
@@ -152,7 +152,7 @@ std::vector<std::string> row_of(const CellResult& result) {
 std::string tests_text(const CellResult& result, bool flaky) {
     std::string text;
     std::size_t shown = 0, all = 0;
-    for (const BrokenTest& test : result.broken) {
+    for (const UnexpectedTest& test : result.broken) {
         if (test.is_flaky != flaky || (!flaky && !test.is_new)) continue;
         if (++all > kTestsShown) continue;
         ++shown;

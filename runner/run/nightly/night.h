@@ -17,7 +17,7 @@
 namespace compat::run {
 
 // A test whose result nothing expects, and since when.
-struct BrokenTest {
+struct UnexpectedTest {
     std::string id;
     parsers::State state = parsers::State::failed;
     // Of its series; empty: the run is not complete, so that no series has it.
@@ -36,7 +36,7 @@ struct CellResult {
     std::optional<store::RunSummary> stored{};
     std::string baseline{};  // the complete run before it; empty: none
     analysis::ClassCounts changes{};
-    std::vector<BrokenTest> broken{};  // new ones first; at most kBlamedTests
+    std::vector<UnexpectedTest> broken{};  // new ones first; at most kBlamedTests
     std::size_t all_broken = 0, flaky = 0;
 
     [[nodiscard]] std::string verdict() const;  // "as expected", "2 tests broke", …

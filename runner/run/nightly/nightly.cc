@@ -58,7 +58,11 @@ Expected<Night> earlier_night(const suites::Nightly& file) {
 Expected<Night> new_night(const suites::Nightly& file) {
     Night night;
     night.started = SystemClock().wall();
-    night.folder = file.results / kNights / file_timestamp(night.started);
+    const fs::path name = file.results / kNights / file_timestamp(night.started);
+    night.folder = name;
+    std::error_code error;
+    for (int i = 2; fs::exists(night.folder, error); ++i)  // a night of less than a second
+        night.folder = fmt::format("{}-{}", name.string(), i);
     return make_directories(night.folder).map([&] { return night; });
 }
 

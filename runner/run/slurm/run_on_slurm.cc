@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "runner/archive/run_record.h"
 #include "runner/archive/shard_plan.h"
 #include "runner/base/files.h"
 #include "runner/base/host.h"
@@ -270,12 +271,16 @@ slurm::BatchJob batch_job(const Job& job, const prepare::Share& share,
     return batch;
 }
 
-// The shards' folders are copied into the run's; the job's files go with it.
+// The job's files go with the run. The folders of the shards are copied into a run that is whole; of
+// one that is not, they are kept: nothing is lost, whatever `merge` left out.
 void tidy(const Job& job, const fs::path& results, const RunResult& run) {
     std::error_code error;
-    for (std::size_t i = 1; i <= job.plan.shards.size(); ++i)
-        fs::remove_all(results / "runs" / archive::run_id_of_shard(job.plan, i), error);
-    fs::rename(job.folder, results / "runs" / run.id / "slurm", error);
+    const fs::path folder = results / "runs" / run.id;
+    const auto record = archive::read_record(folder);
+    if (record && record->end && record->end->complete && run.code != ExitCode::unaccounted)
+        for (std::size_t i = 1; i <= job.plan.shards.size(); ++i)
+            fs::remove_all(results / "runs" / archive::run_id_of_shard(job.plan, i), error);
+    fs::rename(job.folder, folder / "slurm", error);
 }
 
 void say_out_of_memory(const archive::ShardReasons& reasons, const Lines& say) {
@@ -352,7 +357,7 @@ Expected<RunResult> run_on_slurm(const RunRequest& request, const config::Invoca
     merging.flags[Setting::results] = results.string();
     auto run = merge_into_run(merge, merging);
     if (!run) return run;
-    if (run->code != ExitCode::unaccounted) tidy(job, results, *run);
+    tidy(job, results, *run);
     if (cancelled) run->code = ExitCode::interrupted;
     return run;
 }

@@ -130,7 +130,7 @@ def test_each_night_says_what_broke_since_when_and_what_changed(runner, matrix):
 
 
 def test_a_killed_night_goes_on_with_what_is_left(runner, program, python, tmp_path):
-    slow = SLOW.replace("sleep(0.1)", "sleep(0.2)")
+    slow = SLOW.replace("sleep(0.1)", "sleep(0.12)")
     for name in ("first", "second"):
         make_suite(tmp_path / name, {"test_a.py": slow % (3, -1), "test_b.py": slow % (-1, -1)})
     write(tmp_path, {"format": 1, "suites": [{"suite": "first", "python": str(python)}, {"suite": "second", "python": str(python)}],
@@ -167,7 +167,7 @@ def test_a_dry_run_writes_nothing_and_old_runs_go(runner, matrix):
     change(matrix, columns=[{"name": "cpu", "shim": "off", "isolation": "off"}], keep={"runs": 1}, notify=["false"])
     night(runner, matrix)
     result, last = night(runner, matrix)
-    assert result.code == 4 and last["exit_code"] == 4 and "notify: `false` failed" in last["problems"][0]
+    assert result.code == 4 and last["exit_code"] == 4 and "notify: false failed with exit code 1" in last["problems"][0]
     assert [run.name for run in (matrix / "results/runs").iterdir()] == [last["cells"][0]["run"]]
     known = runner("nightly", "nightly.json", "--dry-run")
     assert "planets, cpu: 1 module, about 0." in known.out

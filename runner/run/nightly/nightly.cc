@@ -118,6 +118,7 @@ void close_night(const suites::Nightly& file, Night& night) {
         if (done) return;
         night.problems.push_back(fmt::format("{}: {}", what, to_line(done.error())));
         codes.push_back(exit_code_of(done.error().kind));
+        night.code = worst(codes);
     };
     step("old runs could not be deleted", prune_series(file));
     if (archive::has_database(file.results)) {
@@ -127,10 +128,14 @@ void close_night(const suites::Nightly& file, Night& night) {
     }
     night.finished = SystemClock().wall();
     night.code = worst(codes);
-    step("summary", write_summary(night));
-    step("notify", notify(file, night));
-    night.code = worst(codes);
-    if (!night.problems.empty()) step("summary", write_summary(night));
+    const auto written = write_summary(night);
+    step("the summary could not be written", written);
+    if (!written) return;
+    if (const auto told = notify(file, night); !told) {
+        // Whatever the program's fault is: nobody was told.
+        step("notify", fail(ErrorKind::spawn, told.error().message, told.error().advice));
+        step("the summary could not be written", write_summary(night));
+    }
 }
 
 void print_night(const Night& night) {

@@ -223,6 +223,7 @@ Expected<MadePage> PageMakers::site(const std::string& name) const {
     const auto store = open();
     if (!store) return tl::unexpected(store.error());
     PageBuilder builder("/site/" + name + "/");
+    builder.watch({results_ / "latest"});  // changes with each run that ends
     const auto read = store->snapshot([&]() -> Expected<void> {
         auto site = run::SiteReader::open(*store, results_);
         if (!site) return tl::unexpected(site.error());

@@ -121,8 +121,8 @@ Action add_blame(CLI::App& app, config::Invocation& invocation) {
 Command blame_command() {
     return {"show since when a test is broken, and what changed",
             {Setting::results, Setting::color},
-            "Reads the complete runs of each series: the first bad run, the last good run before "
-            "it,\nand what differs between their environments.\n"
+            "Reads the complete runs of each series: the first bad run, the last good run\n"
+            "before it, and what differs between their environments.\n"
             "Examples:\n"
             "  runner blame 'tests/test_ops.py::Ops::test_add'\n"
             "  runner blame test_add --column 'cuda (simulated)'",

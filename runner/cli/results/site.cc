@@ -37,8 +37,8 @@ Action add_site(CLI::App& app, config::Invocation& invocation) {
 Command site_command() {
     return {"write static pages of all stored runs, with trends and badges",
             {Setting::results},
-            "The folder can be opened from disk and published as it is. Unchanged pages keep "
-            "their\nbytes; pages of what is gone are removed.\n"
+            "The folder can be opened from disk and published as it is. Unchanged pages\n"
+            "keep their bytes; pages of what is gone are removed.\n"
             "Examples:\n"
             "  runner site\n"
             "  runner site --out public --results nightly/results",

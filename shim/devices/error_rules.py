@@ -1,7 +1,7 @@
 """Writes the rules of parsers/rules.json that classify an error, as a table of C++.
 
-Only its text is known of an error that is classified: rules for frames, for statements or for tests
-that ended otherwise than by an exception are left out, and so is what stands after the last rule
+Only its text is known of an error that is classified: rules for frames, for statements, for sandboxes or
+for tests that ended otherwise than by an exception are left out, and so is what stands after the last rule
 with a class. The order of the file is kept, since the first rule that matches decides.
 
 The rules are written for RE2, which a machine that builds the shim may lack. The standard library's
@@ -60,7 +60,7 @@ def ecmascript(pattern):
 
 
 def decides(rule):
-    if "at" in rule or "statement" in rule or "text" not in rule:
+    if "at" in rule or "statement" in rule or "isolation" in rule or "text" not in rule:
         return False
     return "errored" in rule.get("states", ["errored"])
 

@@ -375,20 +375,17 @@ void write_run(Database& database, const RunInfo& info) {
 }
 
 void write_plan(Database& database, std::int64_t run, const std::vector<std::string>& paths) {
-    Statement next =
-        database.prepare("SELECT coalesce(max(position) + 1, 0) FROM module WHERE run = ?");
-    next.bind(1, run);
-    next.step();
-    auto position = next.integer(0);
+    // The number of modules so far is kept by a trigger: to look for the last one would make large
+    // plans quadratic.
     Statement add = database.prepare(
         R"sql(
             INSERT INTO module (run, suite, path, position, run_started_ms, sharded)
-            SELECT id, suite, ?2, ?3, started_ms, shard <> ''
+            SELECT id, suite, ?2, modules, started_ms, shard <> ''
             FROM run
             WHERE id = ?1
             ON CONFLICT (run, path) DO NOTHING)sql");
     for (const std::string& path : paths) {
-        add.bind_all(run, path, position++);
+        add.bind_all(run, path);
         add.run();
     }
 }

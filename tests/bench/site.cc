@@ -102,6 +102,7 @@ int main(int argc, char** argv) {
     if (!make_directories(results / "runs")) return 1;
     if (!std::filesystem::exists(results / "runner.db")) {
         auto store = good(store::Store::open(results / "runner.db"));
+        store.impl().database.execute("PRAGMA cache_size = -3000000");  // a run is one transaction
         fill(store, runs, tests, argc > 4 ? std::atoi(argv[4]) : 1);
         fmt::print("filled; run it again for the figures\n");
         return 0;

@@ -70,6 +70,19 @@ TEST_F(TrendsTest, ATestsResultsSayWhichPassNeededARetry) {
     EXPECT_TRUE(results_of_test(store, "a.py::none")->empty());
 }
 
+TEST_F(TrendsTest, ModulesKeepTheOrderInWhichTheyWerePlanned) {
+    begin("r1", 1);
+    ASSERT_TRUE(store.plan_modules("r1", {"c.py", "a.py"}));
+    ASSERT_TRUE(store.plan_modules("r1", {"c.py", "a.py", "b.py"}));
+    ASSERT_TRUE(store.save_job("r1", job("0.py", {{"t", State::passed}})));
+    std::vector<std::string> paths;
+    ASSERT_TRUE(store.each_module("r1", [&](StoredModule module) -> Expected<void> {
+        paths.push_back(module.path);
+        return {};
+    }));
+    EXPECT_THAT(paths, ElementsAre("c.py", "a.py", "b.py", "0.py"));
+}
+
 // Which tests exercised the device is analysis::used_accelerator's to say: tests/run/site_test.cc
 // compares both.
 TEST_F(TrendsTest, TestsThatExercisedTheDeviceAreCountedByModuleAndRun) {

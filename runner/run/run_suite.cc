@@ -91,6 +91,9 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
     const auto lock = archive::RunLock::acquire(run.folder);
     if (!lock) return tl::unexpected(lock.error());
+    if (request.part && archive::has_record(run.folder))
+        return fail(ErrorKind::usage, "another runner began this shard meanwhile",
+                    "start it again: it goes on from its folder", run.folder.string());
     auto info = info_of_new_run(*fresh, request, invocation, run);
     if (!info) return tl::unexpected(info.error());
     info->plan = plan->id;

@@ -1,4 +1,5 @@
 """Many machines: `plan`, `run --plan FILE --shard I`, and `merge --plan FILE` of what they ran."""
+import fcntl
 import json
 import pathlib
 import signal
@@ -242,6 +243,50 @@ def test_a_folder_that_a_dead_machine_left_empty_is_begun_again(runner, planned,
     (folder / "record.jsonl").write_bytes(b"\0" * 512)
     allowed = runner("merge", "--plan", "plan.json", "--allow-missing", "--results", "merged", "results")
     assert allowed.code == 1, allowed.err
+    for module in report_of(tmp_path, "merged")["modules"]:
+        assert module["reason"].startswith("shard 1/1: its record cannot be read: "), module
+        assert str(folder) in module["reason"] and "lacks the run's start" in module["reason"]
     run_shard(runner, 1)
+    assert runner("merge", "--plan", "plan.json").code == 1
+    assert len(states(report_of(tmp_path))) == 5
+
+
+def test_a_shard_whose_record_is_lost_says_so_whatever_the_scheduler_says(runner, planned, five, tmp_path):
+    plan = planned(five, 3)
+    for index in (1, 2, 3):
+        run_shard(runner, index)
+    first, second = (tmp_path / "results/runs" / f"{plan['id']}-{index}/record.jsonl" for index in (1, 2))
+    first.write_text("".join(first.read_text().splitlines(keepends=True)[1:]))
+    second.unlink()
+    write_reasons(tmp_path, plan, {"2": "TIMEOUT"})
+    assert runner("merge", "--plan", "plan.json", "--results", "merged", "results").code == 2
+    merged = runner("merge", "--plan", "plan.json", "--allow-missing", "--reasons", "reasons.json", "--results", "merged", "results")
+    assert merged.code == 1, merged.err
+    modules = {module["path"]: module for module in report_of(tmp_path, "merged")["modules"]}
+    assert len(modules) == 5
+    for shard, start in ((1, "shard 1/3: its record cannot be read: "), (2, "shard 2/3: TIMEOUT; its folder has no record: ")):
+        for module in plan["shards"][shard - 1]["modules"]:
+            assert modules[module["path"]]["reason"].startswith(start), modules[module["path"]]
+    assert all(modules[module["path"]]["outcome"] != "not_run" for module in plan["shards"][2]["modules"])
+
+
+def test_two_starts_of_a_shard_leave_one_record(runner, program, planned, five, tmp_path):
+    """What Slurm starts again may still be at work elsewhere: it has the lock, and its record may be empty yet."""
+    plan = planned(five, 1)
+    folder = tmp_path / "results/runs" / f"{plan['id']}-1"
+    folder.mkdir(parents=True)
+    record = folder / "record.jsonl"
+    record.touch()
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = runner("run", "--plan", "plan.json", "--shard", 1)
+        assert second.code == 2 and "another runner is using this run" in second.err
+        assert record.exists(), "the record of the first one is gone"
+    starts = [subprocess.Popen([program, "run", "--plan", "plan.json", "--shard", "1"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+              for _ in range(2)]
+    codes = sorted(start.wait() for start in starts)
+    assert codes[0] in (0, 1), codes
+    events = [json.loads(line)["event"] for line in record.read_text().splitlines()]
+    assert events[0] == "run" and events.count("run") == 1, events
     assert runner("merge", "--plan", "plan.json").code == 1
     assert len(states(report_of(tmp_path))) == 5

@@ -110,5 +110,9 @@ for _ in $(seq 100); do
     [ "$(sinfo -h -p p -t idle -o %D)" = "$nodes" ] && break
     sleep 0.2
 done
+if ! kill -0 "$(cat "$dir/ctld.pid")" 2>/dev/null || grep -q ' fatal: ' "$dir/log/ctld.log"; then
+    echo "start.sh: slurmctld did not start: $dir/log/ctld.log" >&2
+    exit 1
+fi
 sinfo -p p
 echo "export SLURM_CONF=$SLURM_CONF"

@@ -10,6 +10,7 @@ for name in n[0-9]* ctld dbd mysql munged; do
         [ -f "$file" ] || continue
         pid=$(cat "$file")
         kill "$pid" 2>/dev/null
-        for _ in $(seq 50); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+        # A controller that lives on would take the next cluster's jobs, and its port.
+        for _ in $(seq 300); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
     done
 done

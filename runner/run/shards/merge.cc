@@ -62,15 +62,20 @@ Expected<void> take_files(const FoundShard& shard, const fs::path& to) {
 }
 
 // Why the modules of a shard did not run, or not to their end.
-std::string words_of(std::size_t index, std::size_t count, const FoundShard* shard,
+std::string words_of(std::size_t index, const ShardsOfRun& shards, const FoundShard* shard,
                      const archive::ShardReasons& reasons) {
     const auto known = reasons.find(index);
+    const auto lost = shards.lost.find(index);
+    // The scheduler may call it complete, or know only half of it.
+    if (!shard && lost != shards.lost.end())
+        return fmt::format("shard {}/{}: {}{}", index, shards.count,
+                           known == reasons.end() ? "" : known->second + "; ", lost->second);
     std::string why = shard ? "it did not end" : "it wrote no folder";
     if (shard && shard->end && !shard->end->not_run_reason.empty())
         why = shard->end->not_run_reason;
     else if (shard && shard->end)
         why = "interrupted";
-    return fmt::format("shard {}/{}: {}", index, count,
+    return fmt::format("shard {}/{}: {}", index, shards.count,
                        known == reasons.end() ? why : known->second);
 }
 
@@ -151,7 +156,7 @@ class Merger {
             if (!plan) return tl::unexpected(plan.error());
             modules = std::move(plan->modules);
         }
-        const std::string why = words_of(index, shards_.count, &shard, reasons_);
+        const std::string why = words_of(index, shards_, &shard, reasons_);
         const auto framework = framework_of(record.info.framework);
         std::set<std::string> begun;
         const auto see = [&](store::StoredModule module) -> Expected<void> {
@@ -186,7 +191,7 @@ class Merger {
     Expected<void> add_modules_not_run(std::size_t index, const FoundShard* shard,
                                        const std::vector<PlannedModule>& modules,
                                        const std::set<std::string>& begun) {
-        const std::string why = words_of(index, shards_.count, shard, reasons_);
+        const std::string why = words_of(index, shards_, shard, reasons_);
         std::vector<std::string> paths;
         for (const auto& module : modules) {
             all_.push_back(module);

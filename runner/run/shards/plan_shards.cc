@@ -93,10 +93,16 @@ Expected<std::optional<archive::RunRecord>> started_in(const fs::path& folder,
                                                        const archive::ShardPlan& plan) {
     if (!archive::has_record(folder)) return std::nullopt;
     if (!archive::has_start(folder)) {
-        // The machine died before it was on the disk; no test had begun.
-        std::error_code error;
-        fs::remove(folder / "record.jsonl", error);
-        return std::nullopt;
+        // Another start of this shard may be about to write it: a record that loses its first line
+        // loses the shard.
+        const auto lock = archive::RunLock::acquire(folder);
+        if (!lock) return tl::unexpected(lock.error());
+        if (!archive::has_start(folder)) {
+            // The machine died before it was on the disk; no test had begun.
+            std::error_code error;
+            fs::remove(folder / "record.jsonl", error);
+            return std::nullopt;
+        }
     }
     auto record = archive::read_record(folder);
     if (!record) return tl::unexpected(record.error());

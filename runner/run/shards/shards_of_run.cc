@@ -21,14 +21,42 @@ bool is_of(const ShardPlan* plan, const store::RunInfo& info) {
     return !plan || info.plan == plan->run.id || info.plan == plan->cut;
 }
 
-// Whether a folder has the name that the plan gives its shards.
-bool is_named_by(const ShardPlan* plan, const std::string& record) {
-    return plan && fs::path(record).parent_path().filename().string().starts_with(plan->run.id);
+// The shard whose folder has this name; 0: none of the plan.
+std::size_t index_by_name(const ShardPlan& plan, const std::string& name) {
+    for (std::size_t i = 1; i <= plan.shards.size(); ++i)
+        if (name == archive::run_id_of_shard(plan, i)) return i;
+    return 0;
+}
+
+struct Listed {
+    std::vector<ShardFolder> shards;
+    std::map<std::size_t, std::string> lost;  // as in ShardsOfRun
+};
+
+// The shards of a plan's file have names of their own. A folder without a readable record is that
+// of a shard that has run nothing, or whose results are lost: whoever reads the report must know.
+Expected<void> list_planned(const fs::path& results, const archive::ShardFolders& found,
+                            const ShardPlan& plan, bool allow_missing, Listed& into) {
+    for (const Error& error : found.errors) {
+        const fs::path where = error.where;
+        if (where.filename() == "runs") return tl::unexpected(error);  // they could not be listed
+        const auto index = index_by_name(plan, where.parent_path().filename().string());
+        if (index == 0) continue;
+        if (!allow_missing) return tl::unexpected(error);
+        into.lost.emplace(index, "its record cannot be read: " + to_line(error));
+    }
+    for (std::size_t i = 1; i <= plan.shards.size(); ++i) {
+        const fs::path folder = results / "runs" / archive::run_id_of_shard(plan, i);
+        std::error_code error;
+        if (fs::exists(folder, error) && !archive::has_record(folder))
+            into.lost.emplace(i, fmt::format("its folder has no record: {}", folder.string()));
+    }
+    return {};
 }
 
 // The run of a run's folder, or every shard of a results folder.
 Expected<void> find_shards(const std::string& name, const ShardPlan* plan, bool allow_missing,
-                           std::vector<ShardFolder>& into) {
+                           Listed& into) {
     const fs::path folder = fs::absolute(name);
     if (archive::has_record(folder)) {
         const auto info = archive::read_run_info(folder);
@@ -39,7 +67,7 @@ Expected<void> find_shards(const std::string& name, const ShardPlan* plan, bool 
         if (!is_of(plan, *info))
             return fail(ErrorKind::usage, "this shard is of another plan",
                         "name the plan that it was run with", folder.string());
-        into.push_back({folder, *info});
+        into.shards.push_back({folder, *info});
         return {};
     }
     std::error_code error;
@@ -48,13 +76,10 @@ Expected<void> find_shards(const std::string& name, const ShardPlan* plan, bool 
                     "name a folder that `runner --shard I/N` wrote", folder.string());
     auto found = archive::shard_folders(folder);
     // An unreadable record may be a shard's: an older run of that shard must not stand in for it.
-    // The shards of a plan's file have names of their own.
-    for (const Error& unreadable : found.errors)
-        if (!plan || (is_named_by(plan, unreadable.where) && !allow_missing))
-            return tl::unexpected(unreadable);
+    if (!plan && !found.errors.empty()) return tl::unexpected(found.errors.front());
     for (auto& shard : found.shards)
-        if (is_of(plan, shard.info)) into.push_back(std::move(shard));
-    return {};
+        if (is_of(plan, shard.info)) into.shards.push_back(std::move(shard));
+    return plan ? list_planned(folder, found, *plan, allow_missing, into) : Expected<void>{};
 }
 
 bool fit(const store::RunInfo& a, const store::RunInfo& b) {
@@ -109,15 +134,17 @@ bool ShardsOfRun::all_complete() const {
 
 Expected<ShardsOfRun> find_shards_of_run(const std::vector<std::string>& folders,
                                          const ShardPlan* plan, bool allow_missing) {
-    std::vector<ShardFolder> shards;
+    Listed all;
     for (const auto& name : folders)
-        if (auto listed = find_shards(name, plan, allow_missing, shards); !listed)
+        if (auto listed = find_shards(name, plan, allow_missing, all); !listed)
             return tl::unexpected(listed.error());
+    auto& shards = all.shards;
     std::stable_sort(shards.begin(), shards.end(),
                      [](const auto& a, const auto& b) { return a.info.started > b.info.started; });
     if (shards.empty() && !(plan && allow_missing))
         return fail(ErrorKind::usage, "no shards in these folders", "merge runs made with --shard");
     ShardsOfRun run;
+    run.lost = std::move(all.lost);
     if (plan) run.count = plan->shards.size();
     std::map<std::size_t, ShardFolder> chosen;
     std::vector<std::string> others;
@@ -128,10 +155,13 @@ Expected<ShardsOfRun> find_shards_of_run(const std::vector<std::string>& folders
         if (run.count == 0) run.count = part->count;
         // What ran by the plan's file belongs to it: left out, its results would be lost unseen.
         const bool is_planned = plan && allow_missing && shard.info.plan == plan->run.id;
-        if ((fit(shard.info, newest) || is_planned) && part->count == run.count)
+        if ((fit(shard.info, newest) || is_planned) && part->count == run.count) {
             chosen.try_emplace(part->index, std::move(shard));
-        else
+        } else {
             others.push_back(fmt::format("{} ({})", shard.info.id, shard.info.shard));
+            run.lost.emplace(part->index,
+                             fmt::format("{} does not fit the other shards", shard.info.id));
+        }
     }
     for (auto& [index, shard] : chosen) {
         auto found = with_end(std::move(shard));

@@ -25,6 +25,7 @@ struct FoundShard {
 struct ShardsOfRun {
     std::size_t count = 0;                    // of the plan
     std::map<std::size_t, FoundShard> found;  // by index, from 1
+    std::map<std::size_t, std::string> lost;  // why one that wrote something is not in `found`
 
     [[nodiscard]] bool all_complete() const;
 };

@@ -25,11 +25,20 @@ def torch():
             "folder": os.path.dirname(os.path.abspath(spec.origin))}
 
 
+def packages():
+    """Versions by name. Of several in sys.path Python imports the first."""
+    found = {}
+    for package in importlib.metadata.distributions():
+        if package.metadata["Name"]:
+            found.setdefault(package.metadata["Name"], package.version)
+    return found
+
+
 print(json.dumps({
     "executable": sys.executable,
     "version": platform.python_version(),
     "soabi": sysconfig.get_config_var("SOABI") or "",
     "headers": sysconfig.get_path("include") or "",
     "torch": torch(),
-    "packages": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]},
+    "packages": packages(),
 }))

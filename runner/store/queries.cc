@@ -107,7 +107,8 @@ std::vector<RunSummary> list_runs(Database& database) {
                 folder, modules, shard, {}, {},
                 policy, fallback, json_array_length(rerun_argv) = 0, repeat_of,
                 framework, masquerade, keep_going, seeds, "column", commit_id, dirty,
-                exercised_good, exercised_broken
+                exercised_good, exercised_broken,
+                coalesce(json_extract(fingerprint, '$.source.hash'), '')
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -143,6 +144,7 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.dirty = row.flag(rest + 10);
         run.exercised_good = row.integer(rest + 11);
         run.exercised_broken = row.integer(rest + 12);
+        run.source_hash = row.text(rest + 13);
     }
     return runs;
 }

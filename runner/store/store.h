@@ -168,6 +168,7 @@ struct RunSummary {
     std::optional<RunEnd> end;  // without its mismatches and writes
     std::string commit;
     bool dirty = false;
+    std::string source_hash;  // of its fingerprint; empty: none
     std::int64_t modules = 0;
     StateCounts states{};
     // Tests that exercised the device (analysis::used_accelerator), good and broken.

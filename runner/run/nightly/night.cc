@@ -190,8 +190,9 @@ std::string CellResult::verdict() const {
             return flaky > 0 ? counted_tests(flaky, flaky == 1 ? "is flaky" : "are flaky")
                              : "as expected";
         case ExitCode::unexpected_results:
-            return all_broken > 0 ? counted_tests(all_broken, "broke unexpectedly")
-                                  : "unexpected results";
+            if (all_broken == flaky) return "unexpected results";
+            return counted_tests(all_broken - flaky, "broke unexpectedly") +
+                   (flaky > 0 ? fmt::format(", {} flaky", flaky) : "");
         case ExitCode::interrupted:
             return "interrupted";
         case ExitCode::unaccounted:

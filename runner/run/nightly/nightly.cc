@@ -168,11 +168,11 @@ ExitCode print_plan(const suites::Nightly& file, const NightSettings& settings) 
                   ? "no earlier durations"
                   : "about " + format_duration(std::chrono::duration<double>(seconds)));
     }
-    print("{}; about {}{}; dry run, nothing was started\n",
+    print("{}{}{}; dry run, nothing was started\n",
           counted(static_cast<long>(file.cells.size()), "cell"),
-          format_duration(std::chrono::duration<double>(all)),
+          all > 0 ? "; about " + format_duration(std::chrono::duration<double>(all)) : "",
           unknown == 0 ? ""
-                       : fmt::format(", and {} without earlier durations",
+                       : fmt::format("; {} without earlier durations",
                                      counted(static_cast<long>(unknown), "module")));
     return worst(codes);
 }

@@ -24,13 +24,18 @@ std::string column_of(const store::RunSummary& run) {
     return words;
 }
 
-// Runs of a checkout with changes of its own differ from all others.
+// By the hash of the source where it is known. Else runs of a checkout with changes of its own
+// differ from all others.
+bool same_source(const store::RunSummary& a, const store::RunSummary& b) {
+    if (!a.source_hash.empty() || !b.source_hash.empty()) return a.source_hash == b.source_hash;
+    return !a.dirty && !b.dirty && a.commit == b.commit;
+}
+
 std::vector<std::uint32_t> versions_of(const std::vector<store::RunSummary>& runs) {
     std::vector<std::uint32_t> versions;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-        const bool same = i > 0 && !runs[i].dirty && !runs[i - 1].dirty &&
-                          runs[i].commit == runs[i - 1].commit &&
-                          runs[i].torch == runs[i - 1].torch;
+        const bool same =
+            i > 0 && same_source(runs[i], runs[i - 1]) && runs[i].torch == runs[i - 1].torch;
         versions.push_back(i == 0 ? 0 : versions.back() + (same ? 0 : 1));
     }
     return versions;

@@ -238,7 +238,7 @@ def test_blame_says_since_when_and_what_changed(program, project):
     result = runner("blame", "test_breaks")
     assert result.code == 0, result.err
     one, two = result.out.split("\n\n")[1:3]
-    assert one.splitlines()[:3] == ["cpu, series one: broken", "    ...E", "    changed    env.NIGHT: 2 -> 3"]
+    assert one.splitlines()[:2] == ["cpu, series one: broken", "    ...E"] and "env.NIGHT: 2 -> 3" in one
     assert "last good  one_" in one and "first bad  one_" in one and "error      ValueError: no <b>float64</b>" in one
     assert two.splitlines()[0] == "cpu, series two: passing in all runs"
     assert "flaky: 1 of its last 4 runs show it" in runner("blame", FLAKY, "--series", "one").out

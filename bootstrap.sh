@@ -19,7 +19,7 @@ PACKAGES=(g++ cmake ninja-build git python3 python3-dev python3-venv
           libexpected-dev libre2-dev libpugixml-dev python3-yaml
           libyaml-cpp-dev libtomlplusplus-dev zlib1g-dev libzstd-dev pkg-config libgtest-dev libgmock-dev)
 # What only the tests need.
-[ "${1-}" != test ] || PACKAGES+=(chromium cmark-gfm zstd)
+[ "${1-}" != test ] || PACKAGES+=(bubblewrap chromium cmark-gfm zstd)
 # Node.js bundles the page of report.html. Not Debian's where it came from elsewhere: they conflict.
 command -v npm >/dev/null || PACKAGES+=(nodejs npm)
 # libvalijson-dev is headers alone, but depends on Qt and MySQL, half of all packages: unpacked here.

@@ -35,8 +35,8 @@ ModuleRecord from_text(EventsResult events, std::string_view log, std::string_vi
     return record;
 }
 
-void diagnose(Failure& failure, State state) {
-    failure.diagnosis = Rules::shipped().diagnose(failure, state);
+void diagnose(Failure& failure, State state, const Isolation& isolation) {
+    failure.diagnosis = Rules::shipped().diagnose(failure, state, isolation);
     failure.signature = signature_of(failure);
 }
 
@@ -79,8 +79,9 @@ void acquit_the_shim(ModuleRecord& record) {
 
 }  // namespace
 
-void diagnose(ModuleRecord& record) {
-    each_failure(record, [](Failure& failure, State state) { diagnose(failure, state); });
+void diagnose(ModuleRecord& record, const Isolation& isolation) {
+    each_failure(record,
+                 [&](Failure& failure, State state) { diagnose(failure, state, isolation); });
     for (CaseRecord& test : record.cases) diagnose_by_subtests(test);
 }
 
@@ -108,7 +109,7 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
     record.device_events = std::move(devices.events);
     record.kernels = std::move(devices.kernels);
     append(record.diagnostics, std::move(devices.diagnostics));
-    diagnose(record);
+    diagnose(record, files.isolation);
     acquit_the_shim(record);
     return record;
 }

@@ -16,6 +16,7 @@ struct AttemptFiles {
     LineSource events;
     TextSource log;
     LineSource devices;
+    Isolation isolation{};
 };
 
 // The events decide. Where there are none that can be read, the log's text does, by `framework`
@@ -27,6 +28,6 @@ struct AttemptFiles {
                                         std::string_view module, const ProcessEnd& end);
 
 // Gives every failure its diagnosis and signature; read_attempt has done so.
-void diagnose(ModuleRecord& record);
+void diagnose(ModuleRecord& record, const Isolation& isolation = {});
 
 }  // namespace compat::parsers

@@ -88,6 +88,13 @@ Rule::Example example_of(const Json& fields) {
     return example;
 }
 
+constexpr std::string_view kNoNetwork = "no-network";
+
+bool holds_in(const Rule& rule, const Isolation& isolation) {
+    return rule.isolation.empty() ||
+           (isolation.sandbox && (rule.isolation != kNoNetwork || !isolation.network));
+}
+
 Rule rule_of(const Json& fields) {
     Rule rule;
     rule.id = fields.at("id");
@@ -99,6 +106,9 @@ Rule rule_of(const Json& fields) {
     rule.statement = fields.value("statement", "");
     for (const Json& state : fields.value("states", Json::array()))
         rule.states.push_back(named(state_of, state));
+    rule.isolation = fields.value("isolation", "");
+    if (!rule.isolation.empty() && rule.isolation != "sandbox" && rule.isolation != kNoNetwork)
+        throw std::invalid_argument(fmt::format("there is no \"{}\"", rule.isolation));
     rule.short_line = fields.value("short", false);
     rule.last_resort = fields.value("last_resort", false);
     rule.meaning = fields.at("meaning");
@@ -124,11 +134,13 @@ struct Rules::Compiled {
     // The first rule that holds; rules.size() where none does. `by_text`: only by its text, and
     // none of last resort.
     [[nodiscard]] size_t first(std::string_view words, const PatternSet::Search& frames,
-                               std::string_view traceback, State state, bool by_text) const {
+                               std::string_view traceback, State state, const Isolation& isolation,
+                               bool by_text) const {
         const PatternSet::Search search(texts, words);
         const bool is_short = std::min(words.find('\n'), words.size()) <= kShortLineBytes;
         const auto holds = [&](size_t i) {
             const Rule& rule = rules[i];
+            if (!holds_in(rule, isolation)) return false;
             if (by_text && (!own[i].text || own[i].statement || rule.last_resort)) return false;
             if (rule.short_line && !is_short) return false;
             if (!rule.states.empty() &&
@@ -207,11 +219,11 @@ bool tells_more(const Diagnosis& inner, bool is_last_resort, const Failure& oute
 
 }  // namespace
 
-Diagnosis Rules::diagnose(const Failure& failure, State state) const {
-    Diagnosis own = diagnose_itself(failure, state);
+Diagnosis Rules::diagnose(const Failure& failure, State state, const Isolation& isolation) const {
+    Diagnosis own = diagnose_itself(failure, state, isolation);
     const auto inner = embedded_traceback(failure.message);
     if (!inner) return own;
-    Diagnosis other = diagnose_itself(*inner, State::errored);
+    Diagnosis other = diagnose_itself(*inner, State::errored, isolation);
     const auto rule =
         std::find_if(all().begin(), all().end(), [&](const Rule& r) { return r.id == other.rule; });
     if (!tells_more(other, rule == all().end() || rule->last_resort, failure, own)) return own;
@@ -219,13 +231,14 @@ Diagnosis Rules::diagnose(const Failure& failure, State state) const {
     return other;
 }
 
-Diagnosis Rules::diagnose_itself(const Failure& failure, State state) const {
+Diagnosis Rules::diagnose_itself(const Failure& failure, State state,
+                                 const Isolation& isolation) const {
     const std::string words = words_of(failure);
     const std::string frames = frames_of(failure);
     const PatternSet::Search places(compiled_->places, frames);
 
     const std::vector<Rule>& rules = compiled_->rules;
-    size_t decided = compiled_->first(words, places, failure.traceback, state, false);
+    size_t decided = compiled_->first(words, places, failure.traceback, state, isolation, false);
     const bool direct = raised_from_another(failure.traceback);
     const bool settled = decided < rules.size() && !rules[decided].last_resort;
     const bool expected = decided < rules.size() && rules[decided].cause == Cause::suite_assertion;
@@ -233,7 +246,8 @@ Diagnosis Rules::diagnose_itself(const Failure& failure, State state) const {
     bool by_chain = false;
     // An assertion is one whatever was handled before it.
     if (!settled && (direct || !expected) && !(chained = chained_words(failure)).empty())
-        if (const size_t other = compiled_->first(chained, places, failure.traceback, state, true);
+        if (const size_t other =
+                compiled_->first(chained, places, failure.traceback, state, isolation, true);
             other < rules.size()) {
             decided = other;
             by_chain = true;

@@ -29,9 +29,12 @@ struct Rule {
     std::string at;             // RE2, in the frames (see Rules); empty: any
     std::string statement;      // RE2, in the statement that failed (see Rules); empty: any
     std::vector<State> states;  // empty: any
-    bool short_line = false;    // the exception's first line has kShortLineBytes at most
-    bool last_resort = false;   // gives way to what an exception chained before says
-    std::string meaning;        // one sentence, for readers of a report
+    // Holds only where the child had this: "sandbox", or "no-network" in a sandbox; empty:
+    // anywhere.
+    std::string isolation;
+    bool short_line = false;   // the exception's first line has kShortLineBytes at most
+    bool last_resort = false;  // gives way to what an exception chained before says
+    std::string meaning;       // one sentence, for readers of a report
     std::vector<Example> examples;
 };
 
@@ -49,7 +52,8 @@ class Rules {
     // Those in rules.json, which is part of the program.
     [[nodiscard]] static const Rules& shipped();
 
-    [[nodiscard]] Diagnosis diagnose(const Failure& failure, State state) const;
+    [[nodiscard]] Diagnosis diagnose(const Failure& failure, State state,
+                                     const Isolation& isolation = {}) const;
     [[nodiscard]] const std::vector<Rule>& all() const;
 
     Rules(Rules&&) noexcept;
@@ -59,7 +63,8 @@ class Rules {
   private:
     struct Compiled;
     // By what the failure itself says, whatever other process's output stands in it.
-    [[nodiscard]] Diagnosis diagnose_itself(const Failure& failure, State state) const;
+    [[nodiscard]] Diagnosis diagnose_itself(const Failure& failure, State state,
+                                            const Isolation& isolation) const;
     explicit Rules(std::unique_ptr<Compiled> compiled);
     std::unique_ptr<Compiled> compiled_;
 };

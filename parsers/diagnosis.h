@@ -92,6 +92,12 @@ inline constexpr std::array<std::string_view, 3> kConfidenceNames{"low", "medium
 }
 [[nodiscard]] std::optional<Confidence> confidence_of(std::string_view name);
 
+// What kept the child apart from its host, and may be why its test failed.
+struct Isolation {
+    bool sandbox = false;  // the file system is read-only, other processes are out of sight
+    bool network = true;   // false: it has a loopback alone
+};
+
 struct Diagnosis {
     Cause cause = Cause::unknown;
     std::optional<ErrorClass> error_class;

@@ -167,6 +167,8 @@ Json run_json(const RunView& r) {
             {"keep_going", r.keep_going},
             {"seeds", r.seeds},
             {"diagnose", r.diagnose},
+            {"isolation", r.isolation},
+            {"network", r.network},
             {"commit", or_null(r.commit)},
             {"dirty", r.dirty},
             {"torch", or_null(r.torch)},
@@ -215,6 +217,8 @@ Json load_failure_json(const LoadFailureView& f) {
 Json leaked_json(const LeakedView& p) {
     return {{"module", p.module}, {"pid", p.pid}, {"command", p.command}, {"killed", p.killed}};
 }
+
+Json writes_json(const WrittenFiles& writes) { return writes; }
 
 nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a) {
     if (!a) return nullptr;

@@ -48,6 +48,7 @@ void test_members(JsonText& to, const CaseView& test);
 [[nodiscard]] nlohmann::ordered_json mismatch_json(const AccountingMismatch& mismatch);
 [[nodiscard]] nlohmann::ordered_json load_failure_json(const LoadFailureView& failure);
 [[nodiscard]] nlohmann::ordered_json leaked_json(const LeakedView& process);
+[[nodiscard]] nlohmann::ordered_json writes_json(const WrittenFiles& writes);
 [[nodiscard]] nlohmann::ordered_json expectations_json(const ExpectationsView& expectations);
 [[nodiscard]] nlohmann::ordered_json blind_spot_json(const BlindSpot& spot);
 [[nodiscard]] nlohmann::ordered_json first_step_json(const FirstStep& step);

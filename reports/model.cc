@@ -304,6 +304,9 @@ class ModelBuilder::Impl {
         view.keep_going = info.keep_going;
         view.seeds = info.seeds;
         view.diagnose = info.diagnose;
+        view.isolation = info.isolation;
+        view.network = info.network;
+        if (run.end) view.writes = run.end->writes;
         view.commit = info.commit;
         view.dirty = info.dirty;
         view.torch = info.torch;

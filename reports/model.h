@@ -21,6 +21,7 @@
 #include "runner/analysis/attempts.h"
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
+#include "runner/base/isolation/written_files.h"
 #include "runner/base/secrets.h"
 
 namespace compat::store {
@@ -272,9 +273,12 @@ struct RunView {
     std::string device;
     std::optional<std::string> simulated;
     bool fallback = true;
-    bool keep_going = false;  // refusals were written down and not raised: no verdict
-    int seeds = 0;            // attempts, each with other random numbers: no verdict; 0: none
-    bool diagnose = false;    // failed tests were run again, each with a recovery
+    bool keep_going = false;        // refusals were written down and not raised: no verdict
+    int seeds = 0;                  // attempts, each with other random numbers: no verdict; 0: none
+    bool diagnose = false;          // failed tests were run again, each with a recovery
+    std::string isolation = "off";  // off, tree, sandbox
+    bool network = true;            // false: in a sandbox without one
+    std::vector<WrittenFiles> writes{};  // by tests of an isolated run, into folders of the run
     std::string commit;
     bool dirty = false;
     std::string torch;

@@ -21,12 +21,6 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kList = "/expectations";
 
-tl::unexpected<Error> refuse_entries(const fs::path& file, Position at, std::string message,
-                                     std::string advice = {}) {
-    return fail(ErrorKind::suite, std::move(message), std::move(advice),
-                fmt::format("{}:{}:{}", file.string(), at.line, at.column));
-}
-
 // A bare list in the form of a file.
 ordered_json in_usual_form(ordered_json document) {
     if (!document.is_array()) return document;
@@ -184,23 +178,21 @@ std::string condition_text(const std::string& name, const std::vector<std::strin
 Expected<std::vector<Expectation>> parse_expectations(std::string_view text, const fs::path& file) {
     const Positions positions = find_positions(text);
     if (positions.problem)
-        return refuse_entries(file, positions.problem->at, positions.problem->message,
-                              "an empty list is []");
+        return refuse(file, positions.problem->at, positions.problem->message,
+                      "an empty list is []");
     ordered_json document = ordered_json::parse(text, nullptr, true, true);
     const bool bare = document.is_array();
     document = in_usual_form(std::move(document));
     if (document.is_object() && document.contains("format") &&
         document["format"].is_number_integer() && document["format"] > kExpectationsFormat)
-        return refuse_entries(
-            file, positions.of("/format"),
-            fmt::format("format {} is newer than this runner supports (format {})",
-                        document["format"].dump(), kExpectationsFormat),
-            "update the runner");
+        return refuse(file, positions.of("/format"),
+                      fmt::format("format {} is newer than this runner supports (format {})",
+                                  document["format"].dump(), kExpectationsFormat),
+                      "update the runner");
     if (const auto violation = find_violation(nlohmann::json(document), SchemaOf::expectations)) {
         const std::string pointer = in_text(violation->pointer, bare);
-        return refuse_entries(file,
-                              violation->key ? positions.of_key(pointer) : positions.of(pointer),
-                              violation->message);
+        return refuse(file, violation->key ? positions.of_key(pointer) : positions.of(pointer),
+                      violation->message);
     }
     std::vector<Expectation> entries;
     std::set<std::pair<std::string, decltype(Expectation::when)>> seen;
@@ -209,13 +201,12 @@ Expected<std::vector<Expectation>> parse_expectations(std::string_view text, con
         entries.push_back(entry_of(at));
         const Expectation& entry = entries.back();
         if (!entry.until.empty() && !is_day(entry.until))
-            return refuse_entries(file, positions.of(pointer + "/until"),
-                                  fmt::format("\"{}\" is not a valid date", entry.until),
-                                  "write the last day as 2027-01-31");
+            return refuse(file, positions.of(pointer + "/until"),
+                          fmt::format("\"{}\" is not a valid date", entry.until),
+                          "write the last day as 2027-01-31");
         if (!seen.emplace(entry.test, entry.when).second)
-            return refuse_entries(file, positions.of(pointer),
-                                  "duplicate entry: same test and conditions",
-                                  "remove one of them");
+            return refuse(file, positions.of(pointer), "duplicate entry: same test and conditions",
+                          "remove one of them");
     }
     return entries;
 }

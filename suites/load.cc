@@ -47,12 +47,6 @@ void read(const ordered_json& at, const char* key, std::uint64_t& to) {
     to = *value;
 }
 
-// The text that a flag would have: "on" for true.
-std::string flag_text(const ordered_json& value) {
-    if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
-    return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 void collect_settings(const ordered_json& at, const std::string& before,
                       decltype(Suite::setting_texts)& given) {
     for (const auto& [key, value] : at.items())
@@ -124,12 +118,6 @@ Suite suite_of(const ordered_json& at) {
     read(section(at, "links"), "base", suite.links_base);
     collect_settings(at, "", suite.setting_texts);
     return suite;
-}
-
-tl::unexpected<Error> refuse(const fs::path& file, Position at, std::string message,
-                             std::string advice = {}) {
-    return fail(ErrorKind::suite, std::move(message), std::move(advice),
-                fmt::format("{}:{}:{}", file.string(), at.line, at.column));
 }
 
 // "suites/einop" and "einop" both suggest the shipped "suites/einops".

@@ -1,5 +1,7 @@
 #include "suites/positions.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -228,6 +230,12 @@ std::string pointer_token(std::string_view key) {
             token += c;
     }
     return token;
+}
+
+tl::unexpected<Error> refuse(const std::filesystem::path& file, Position at, std::string message,
+                             std::string advice) {
+    return fail(ErrorKind::suite, std::move(message), std::move(advice),
+                fmt::format("{}:{}:{}", file.string(), at.line, at.column));
 }
 
 }  // namespace compat::suites

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "runner/base/error.h"
 
 namespace compat::suites {
 
@@ -41,6 +44,10 @@ struct Positions {
 
 // Allows comments (// and /* */) and a byte order mark. More than 32 levels are a problem.
 [[nodiscard]] Positions find_positions(std::string_view text);
+
+// An error at a place of a file, for people to open: "FILE:LINE:COLUMN: MESSAGE: ADVICE".
+[[nodiscard]] tl::unexpected<Error> refuse(const std::filesystem::path& file, Position at,
+                                           std::string message, std::string advice = {});
 
 // A reference token of a JSON pointer: "a/b" -> "a~1b".
 [[nodiscard]] std::string pointer_token(std::string_view key);

@@ -1,6 +1,7 @@
 #include "suites/schema.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <regex>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
@@ -42,9 +43,9 @@ std::unique_ptr<const CompiledSchema> compile(SchemaOf file) {
 }
 
 const CompiledSchema& schema_of(SchemaOf file) {
-    static const auto suite = compile(SchemaOf::suite);
-    static const auto expectations = compile(SchemaOf::expectations);
-    return file == SchemaOf::suite ? *suite : *expectations;
+    static const std::array schemas{compile(SchemaOf::suite), compile(SchemaOf::expectations),
+                                    compile(SchemaOf::nightly)};
+    return *schemas[static_cast<std::size_t>(file)];
 }
 
 const json* member(const json& node, const char* key) {
@@ -194,6 +195,11 @@ std::optional<Violation> find_violation(const json& document, SchemaOf file) {
         pointer += step.to_string();
     }
     return explain(resolved(schema.text, *node), *value, pointer, deepest->description);
+}
+
+std::string flag_text(const nlohmann::ordered_json& value) {
+    if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
+    return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 }  // namespace compat::suites

@@ -1,6 +1,6 @@
-// Validates a suite.json or an expectations.json against its schema, which is compiled into the
-// library. valijson decides; the schema also provides the text of the errors. Not here: reading
-// values (load.cc, expectations.cc).
+// Validates a suite.json, an expectations.json or a nightly.json against its schema, which is
+// compiled into the library. valijson decides; the schema also provides the text of the errors. Not
+// here: reading values (load.cc, expectations.cc, nightly.cc).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,9 +10,9 @@
 
 namespace compat::suites {
 
-enum class SchemaOf { suite, expectations };
+enum class SchemaOf { suite, expectations, nightly };
 
-// The text of suites/suite.schema.json or suites/expectations.schema.json.
+// The text of suites/suite.schema.json, and of the files beside it.
 [[nodiscard]] std::string_view schema_text(SchemaOf file = SchemaOf::suite);
 
 // An error at the value at `pointer`, or at its key.
@@ -26,5 +26,8 @@ struct Violation {
 // depth.
 [[nodiscard]] std::optional<Violation> find_violation(const nlohmann::json& document,
                                                       SchemaOf file = SchemaOf::suite);
+
+// A scalar as the text that a flag would have: "on" for true.
+[[nodiscard]] std::string flag_text(const nlohmann::ordered_json& value);
 
 }  // namespace compat::suites

@@ -31,6 +31,7 @@ ARROWS = {
     "suites": {"base"},
     "runner/plan": {"suites", "base"},
     "runner/prepare": {"suites", "base"},
+    "runner/slurm": {"prepare", "base"},
     "runner/exec": {"base"},
     "parsers": {"base"},
     "runner/store": {"parsers", "base"},
@@ -39,10 +40,10 @@ ARROWS = {
     "runner/config": {"suites", "prepare", "base"},
     "runner/archive": {"store", "analysis", "parsers", "exec", "base"},
     "runner/display": {"exec", "reports", "analysis", "parsers", "base"},
-    "runner/run": {"config", "suites", "prepare", "plan", "exec", "archive", "store", "analysis", "parsers", "reports", "display",
+    "runner/run": {"config", "suites", "prepare", "slurm", "plan", "exec", "archive", "store", "analysis", "parsers", "reports", "display",
                    "base"},
     "runner/serve": {"run", "archive", "display", "reports", "store", "base"},
-    "runner/cli": {"serve", "run", "config", "suites", "prepare", "plan", "exec", "archive", "store", "analysis", "parsers", "reports", "display",
+    "runner/cli": {"serve", "run", "config", "suites", "prepare", "slurm", "plan", "exec", "archive", "store", "analysis", "parsers", "reports", "display",
                    "base"},
 }
 LIBRARIES = list(ARROWS)

@@ -118,14 +118,13 @@ class HtmlReport : public Renderer {
     std::unique_ptr<Renderer> parts_;
 };
 
-template <class View>
-void write_page(const View& view, void (*parts)(const View&, const PartSink&), const Sink& sink) {
+}  // namespace
+
+void page_of_parts(const std::function<void(const PartSink&)>& parts, const Sink& sink) {
     Page page;
-    parts(view, [&](std::string_view name, std::string json) { page.add(name, std::move(json)); });
+    parts([&](std::string_view name, std::string json) { page.add(name, std::move(json)); });
     page.write(sink);
 }
-
-}  // namespace
 
 Expected<void> can_write_html() {
     if (web_assets().missing.empty()) return {};
@@ -139,11 +138,11 @@ std::unique_ptr<Renderer> html_report(const ReportModel& model, PageSources sour
 }
 
 void compare_html(const CompareView& view, const Sink& sink) {
-    write_page(view, compare_parts, sink);
+    page_of_parts([&](const PartSink& part) { compare_parts(view, part); }, sink);
 }
 
 void porting_html(const PortingView& view, const Sink& sink) {
-    write_page(view, porting_parts, sink);
+    page_of_parts([&](const PartSink& part) { porting_parts(view, part); }, sink);
 }
 
 std::string served_policy() { return policy_of("'self'"); }

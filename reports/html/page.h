@@ -4,6 +4,7 @@
 // how they are shown (web/src).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ namespace compat::reports {
                                                     Sink sink);
 void compare_html(const CompareView& view, const Sink& sink);
 void porting_html(const PortingView& view, const Sink& sink);
+
+// The page from disk of the parts that `parts` gives.
+void page_of_parts(const std::function<void(const PartSink&)>& parts, const Sink& sink);
 
 // The page of a server, which sends each part as JSON at the address `parts` + "/NAME". `summary`
 // is the text of that part.

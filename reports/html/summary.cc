@@ -57,6 +57,12 @@ Json counts_json(const std::map<std::string, std::int64_t>& counts, std::size_t 
     return out;
 }
 
+Json writes_part(const std::vector<WrittenFiles>& writes, const SummaryCaps& caps) {
+    Json list = list_of(writes, writes_json);
+    for (Json& place : list) clip(place["files"], caps.text, caps.leaked);
+    return list;
+}
+
 Json changes_part(const std::shared_ptr<const CompareView>& changes, const SummaryCaps& caps) {
     if (!changes) return nullptr;
     Json part = changes_json(*changes, caps.groups);
@@ -114,6 +120,7 @@ Json run_part(const ReportModel& model, const Json& run, const CopiedSources& so
              {"redirections_total", model.redirections.size()},
              {"leaked_processes", list_of(model.leaked_processes, leaked_json, caps.leaked)},
              {"leaked_total", model.leaked_processes.size()},
+             {"writes", writes_part(model.run.writes, caps)},
              {"changes", changes_part(model.changes, caps)},
              {"history", list_of(history, history_point_json)},
              {"sources", sources_json(sources)}};

@@ -121,6 +121,8 @@ std::vector<Item> environment(const RunView& run) {
     add("device", run.device);
     add("simulated", run.simulated.value_or(""));
     if (!run.imported) add("fallback", run.fallback ? "on" : "off");
+    if (run.isolation != "off")
+        add("isolation", run.isolation + (run.network ? "" : ", without a network"));
     add("command", run.command);
     const auto fingerprint = nlohmann::ordered_json::parse(run.fingerprint);
     for (const auto& [key, value] : fingerprint.items()) {
@@ -133,6 +135,11 @@ std::vector<Item> environment(const RunView& run) {
     }
     std::move(below.begin(), below.end(), std::back_inserter(rows));
     return rows;
+}
+
+std::string_view place_words(std::string_view place) {
+    if (place == "source") return "the run's copy of the source";
+    return place == "home" ? "the run's HOME" : "its TMPDIR";
 }
 
 // A load failure with a known cause is a row of the model's load_failures.
@@ -175,6 +182,7 @@ class MarkdownReport : public Renderer {
             page_.add(leaked_,
                       {fmt::format("- {}: process {}, {}{}\n", code(p.module), p.pid,
                                    code(p.command), p.killed ? "" : " (it could not be killed)")});
+        for (const WrittenFiles& writes : model.run.writes) add_writes_of(writes);
         environment_.intro = "| | |\n|---|---|\n";
         for (Item& line : environment(model.run)) page_.add(environment_, std::move(line));
     }
@@ -249,6 +257,16 @@ class MarkdownReport : public Renderer {
             page_.add(mismatches_,
                       {fmt::format("- {}{}\n", m.module.empty() ? "" : code(m.module) + ": ",
                                    code(m.message))});
+    }
+
+    void add_writes_of(const WrittenFiles& writes) {
+        constexpr size_t kShown = 20;
+        page_.add(writes_, {fmt::format("- {} in {}, {}\n", counted(writes.count, "file"),
+                                        place_words(writes.place),
+                                        size_words(static_cast<std::uint64_t>(writes.bytes)))});
+        for (size_t i = 0; i < std::min(kShown, writes.files.size()); ++i)
+            page_.add(writes_, {fmt::format("  - {}: {}\n", code(writes.files[i].path),
+                                            writes.files[i].change)});
     }
 
     void add_changes(const ReportModel& model) {
@@ -394,6 +412,7 @@ class MarkdownReport : public Renderer {
     Section& redirections_ = page_.open("Redirections", "sites of redirection", {.items = 30});
     Section& slowest_ = page_.open("Slowest tests", "slowest tests", {.items = 10});
     Section& leaked_ = page_.open("Leaked processes", "leaked processes", {.items = 60});
+    Section& writes_ = page_.open("Files that the tests wrote", "written files", {.items = 58});
     Section& diagnostics_ =
         page_.open("Odd things in the files of this run", "odd things", {.items = 20});
     Section& environment_ = page_.open("Environment", "lines of the environment", {.items = 65});

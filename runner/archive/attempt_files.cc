@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runner/base/files.h"
+#include "runner/base/isolation/source_copy.h"
 #include "runner/base/line_reader.h"
 
 namespace compat::archive {
@@ -18,6 +19,15 @@ using parsers::ModuleRecord;
 using parsers::State;
 
 namespace {
+
+// With the paths of the suite's source where the child saw those of the run's copy.
+void visit_as_source(const Line& line, const LineVisitor& visit) {
+    if (line.text.find(kSourceCopies) == line.text.npos) return visit(line);
+    const std::string text = with_source_paths(line.text);
+    Line changed = line;
+    changed.text = text;
+    visit(changed);
+}
 
 void keep_reasons(const ModuleRecord& stored, ModuleRecord& record) {
     std::map<std::string_view, const CaseRecord*> not_run;
@@ -39,11 +49,12 @@ parsers::LineSource lines_of(fs::path file, std::uint64_t most) {
             LineLimits limits;
             limits.read_bytes = std::min<std::uint64_t>(limits.read_bytes, most);
             LineReader reader(file, limits);
+            const LineVisitor see = [&](const Line& line) { visit_as_source(line, visit); };
             for (std::uint64_t read = 0; read < most; read += limits.read_bytes) {
-                const auto more = reader.read(visit);
+                const auto more = reader.read(see);
                 if (!more) return more.error().message;
                 if (*more) continue;
-                reader.finish(visit);
+                reader.finish(see);
                 return {};
             }
             return fmt::format("the file has more than {} MiB; the rest was not read", most >> 20);
@@ -51,8 +62,10 @@ parsers::LineSource lines_of(fs::path file, std::uint64_t most) {
 }
 
 parsers::TextSource text_of(fs::path file, std::uint64_t most) {
-    return parsers::TextSource::Read(
-        [file = std::move(file), most] { return read_file(file, most).value_or(""); });
+    return parsers::TextSource::Read([file = std::move(file), most] {
+        std::string text = read_file(file, most).value_or("");
+        return text.find(kSourceCopies) == text.npos ? text : with_source_paths(text);
+    });
 }
 
 parsers::AttemptFiles files_of(const fs::path& folder, const std::string& log,
@@ -70,8 +83,12 @@ bool has_files(const fs::path& folder, const std::vector<std::string>& names) {
     });
 }
 
+parsers::Isolation isolation_of(const store::RunInfo& run) {
+    return {run.isolation == "sandbox", run.network};
+}
+
 std::optional<ModuleRecord> read_attempt_again(const store::JobResult& stored,
-                                               const std::string& framework, const fs::path& folder,
+                                               const store::RunInfo& run, const fs::path& folder,
                                                AttemptSource source) {
     if (!stored.ended) return std::nullopt;
     const std::string events = source == AttemptSource::log_text ? "" : stored.events;
@@ -79,9 +96,10 @@ std::optional<ModuleRecord> read_attempt_again(const store::JobResult& stored,
     // A process that could not be started leaves no log.
     if (stored.ended->kind != ProcessEnd::Kind::spawn_failed) needed.push_back(stored.log);
     if (!has_files(folder, needed)) return std::nullopt;
+    parsers::AttemptFiles files = files_of(folder, stored.log, events, stored.devices);
+    files.isolation = isolation_of(run);
     ModuleRecord record =
-        parsers::read_attempt(files_of(folder, stored.log, events, stored.devices), framework,
-                              stored.record.path, *stored.ended);
+        parsers::read_attempt(files, run.framework, stored.record.path, *stored.ended);
     record.forked = stored.record.forked;
     keep_reasons(stored.record, record);
     return record;

@@ -26,6 +26,8 @@ inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 [[nodiscard]] parsers::TextSource text_of(std::filesystem::path file,
                                           std::uint64_t most = kMaxLogBytes);
 
+[[nodiscard]] parsers::Isolation isolation_of(const store::RunInfo& run);
+
 // Those of a stored attempt, named relative to the run's folder; an empty name is no file.
 [[nodiscard]] parsers::AttemptFiles files_of(const std::filesystem::path& folder,
                                              const std::string& log, const std::string& events,
@@ -40,7 +42,7 @@ enum class AttemptSource { files, log_text };  // log_text: without the events
 // test did not run, so the stored reasons are kept. Empty if a file is gone, or if an older runner
 // did not store how the process ended.
 [[nodiscard]] std::optional<parsers::ModuleRecord> read_attempt_again(
-    const store::JobResult& stored, const std::string& framework,
-    const std::filesystem::path& folder, AttemptSource source = AttemptSource::files);
+    const store::JobResult& stored, const store::RunInfo& run, const std::filesystem::path& folder,
+    AttemptSource source = AttemptSource::files);
 
 }  // namespace compat::archive

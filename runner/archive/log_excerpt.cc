@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "parsers/text.h"
+#include "runner/base/isolation/source_copy.h"
 #include "runner/base/line_reader.h"
 #include "runner/base/secrets.h"
 #include "runner/base/text.h"
@@ -279,7 +280,7 @@ std::string cleaned(std::string_view line, const std::vector<std::string>& secre
     while (line.ends_with('\r')) line.remove_suffix(1);
     if (const auto over = line.rfind('\r'); over != line.npos) line.remove_prefix(over + 1);
     std::string text;
-    for (const char c : parsers::valid_utf8(parsers::without_ansi(line)))
+    for (const char c : parsers::valid_utf8(parsers::without_ansi(with_source_paths(line))))
         text += c == '\t' ? std::string(4, ' ') : std::string(1, c);
     return printable(mask_secrets(text, secrets));
 }

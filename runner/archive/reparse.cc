@@ -62,7 +62,7 @@ Expected<ReparseCounts> compare_attempts(const store::Store& store, const store:
             for (const auto* stored : jobs) {
                 const store::JobResult& job = *stored;
                 ++counts.attempts;
-                const auto again = read_attempt_again(job, run.framework, folder, source);
+                const auto again = read_attempt_again(job, run, folder, source);
                 if (!again) {
                     ++counts.unread;
                     continue;
@@ -160,13 +160,13 @@ class ReparsedModules {
   private:
     void reparse_attempts(store::StoredModule& module) {
         for (auto& job : module.attempts) {
-            if (auto again = read_attempt_again(job, run_.info.framework, folder_))
+            if (auto again = read_attempt_again(job, run_.info, folder_))
                 job.record = std::move(*again);
             for (const auto& mismatch : analysis::account(job.record).mismatches)
                 mismatches_.push_back({module.path, mismatch.text()});
         }
         for (auto& job : module.diagnostics)
-            if (auto again = read_attempt_again(job, run_.info.framework, folder_))
+            if (auto again = read_attempt_again(job, run_.info, folder_))
                 job.record = std::move(*again);
         if (!module.attempts.empty())
             add(facts_, analysis::verdicts_of_jobs(module.attempts).record, expectations_);

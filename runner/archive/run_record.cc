@@ -41,6 +41,8 @@ void fields_of_run(Info& info, Field field) {
     field("keep_going", info.keep_going);
     field("seeds", info.seeds);
     field("diagnose", info.diagnose);
+    field("isolation", info.isolation);
+    field("network", info.network);
     field("commit", info.commit);
     field("dirty", info.dirty);
     field("remote", info.remote);
@@ -57,6 +59,7 @@ void fields_of_run(Info& info, Field field) {
     field("shard", info.shard);
     field("repeat_of", info.repeat_of);
     field("plan", info.plan);
+    field("column", info.column);
     field("expectations_file", info.expectations_file);
     field("expectations", info.expectations);
 }
@@ -182,6 +185,7 @@ void apply_line(const Json& line, RunRecord& into) {
                                  : into.states.emplace())[static_cast<size_t>(*state)] =
                         count.get<std::int64_t>();
         fields_of_end(end, JsonReader{line});
+        if (line.contains("writes")) line["writes"].get_to(end.writes);
         for (const Json& mismatch : line.at("mismatches"))
             end.mismatches.push_back({mismatch.at(0), mismatch.at(1)});
         into.ends.push_back(time);
@@ -213,7 +217,7 @@ Error no_start(const fs::path& folder) {
 // A recorded attempt with what its files hold; nothing if they are gone.
 std::optional<store::JobResult> with_files(const RunRecord& record, const store::JobResult& known,
                                            const fs::path& folder) {
-    auto again = read_attempt_again(known, record.info.framework, folder);
+    auto again = read_attempt_again(known, record.info, folder);
     if (!again) return std::nullopt;
     store::JobResult job = known;
     job.record = std::move(*again);
@@ -258,6 +262,7 @@ Expected<void> record_end(const fs::path& folder, const store::RunEnd& end,
                           const std::optional<store::StateCounts>& states) {
     Json json;
     fields_of_end(end, JsonWriter{json});
+    json["writes"] = end.writes;
     json["mismatches"] = Json::array();
     for (const auto& mismatch : end.mismatches)
         json["mismatches"].push_back(Json::array({mismatch.module, mismatch.message}));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -32,6 +33,16 @@ struct UsageBytes {
     std::int64_t read = 0, written = 0;  // from and to disks; 0 where the system counts no bytes
 };
 [[nodiscard]] UsageBytes bytes_of(const rusage& used);
+
+// POSIX does not name these fields as all systems do.
+struct FileTimes {
+    timespec accessed{}, modified{}, changed{};
+};
+[[nodiscard]] FileTimes times_of(const struct stat& file);
+
+// Makes the new file `to` share the blocks of `from` until one of them is written (reflink). False:
+// the file systems cannot, and there is no `to`.
+[[nodiscard]] bool clone_file(const std::filesystem::path& from, const std::filesystem::path& to);
 
 // Call between fork and exec: the system sends `signal` when the parent dies. Does nothing on
 // macOS.

@@ -14,12 +14,15 @@
     ROW(report)              \
     ROW(open)                \
     ROW(serve)               \
+    ROW(site)                \
     ROW(runs)                \
     ROW(archive)             \
     ROW(prune)               \
     ROW(show)                \
+    ROW(blame)               \
     ROW(compare)             \
     ROW(expect)              \
+    ROW(nightly)             \
     ROW(resume)              \
     ROW(rerun)               \
     ROW(plan)                \

@@ -49,6 +49,7 @@ Command plan_command() {
     // Those of a run's output.
     for (const auto shown : {Setting::progress, Setting::color, Setting::issue_text})
         std::erase(settings, shown);
+    std::erase_if(settings, [](Setting one) { return config::is_of_place(config::row_of(one)); });
     return {"plan a run once, cut into shards for many machines", std::move(settings),
             "Each machine runs `runner run --plan FILE --shard I`, I from 1 to N;\n"
             "`runner merge --plan FILE` makes one run of them.\n"

@@ -8,6 +8,7 @@
 #include "runner/base/text.h"
 #include "runner/cli/command_line.h"
 #include "runner/display/output.h"
+#include "runner/exec/sandbox.h"
 #include "runner/exec/signals.h"
 
 namespace compat::cli {
@@ -30,6 +31,9 @@ void handle_early_interrupts() {
 }  // namespace
 
 int run_program(int argc, char** argv) {
+    // The first process of a sandbox is this program too.
+    if (argc > 1 && argv[1] == exec::kInitWord)
+        return exec::run_sandbox_init({argv + 2, argv + argc});
     handle_early_interrupts();
     exec::ignore_stray_signals();
     // An inherited SIG_IGN would reap children before their exit status is read.

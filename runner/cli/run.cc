@@ -5,8 +5,8 @@
 
 #include "runner/cli/commands.h"
 #include "runner/cli/run_options.h"
-#include "runner/run/shards/plan_shards.h"
 #include "runner/run/run_suite.h"
+#include "runner/run/shards/plan_shards.h"
 
 namespace compat::cli {
 
@@ -15,14 +15,16 @@ using config::Setting;
 namespace {
 
 const std::vector<Setting> kRunSettings{
-    Setting::jobs,          Setting::timeout,    Setting::test_timeout,   Setting::retries,
-    Setting::results,       Setting::shim,       Setting::policy,         Setting::fallback,
-    Setting::warm,          Setting::confirm,    Setting::python,         Setting::root,
-    Setting::framework,     Setting::name,       Setting::progress,       Setting::color,
-    Setting::simulate,      Setting::masquerade, Setting::default_device, Setting::device_memory,
-    Setting::macos,         Setting::keep_going, Setting::seeds,          Setting::diagnose,
-    Setting::diagnose_time, Setting::device,     Setting::precision,      Setting::issue_text,
-    Setting::expectations};
+    Setting::jobs,          Setting::timeout,    Setting::test_timeout,    Setting::retries,
+    Setting::results,       Setting::shim,       Setting::policy,          Setting::fallback,
+    Setting::warm,          Setting::confirm,    Setting::python,          Setting::root,
+    Setting::framework,     Setting::name,       Setting::progress,        Setting::color,
+    Setting::simulate,      Setting::masquerade, Setting::default_device,  Setting::device_memory,
+    Setting::macos,         Setting::keep_going, Setting::seeds,           Setting::diagnose,
+    Setting::diagnose_time, Setting::device,     Setting::precision,       Setting::issue_text,
+    Setting::expectations,  Setting::on,         Setting::slurm_partition, Setting::slurm_gres,
+    Setting::slurm_time,    Setting::slurm_mem,  Setting::slurm_cpus,      Setting::slurm_shards,
+    Setting::isolation,     Setting::network,    Setting::tmp_size};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     auto* const suite = app.add_option("SUITE", request.suite, kSuiteHelp)->required();

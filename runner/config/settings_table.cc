@@ -132,6 +132,15 @@ std::optional<Refusal> refuse(const SettingRow& row, std::string_view text) {
     return std::nullopt;
 }
 
+std::uint64_t bytes_of(std::string_view size) {
+    constexpr std::string_view kUnits = "kmgt";
+    std::uint64_t bytes = 0;
+    const auto* const end = std::from_chars(size.data(), size.data() + size.size(), bytes).ptr;
+    if (end == size.data() + size.size()) return bytes;
+    const auto unit = kUnits.find(static_cast<char>(*end | 0x20));
+    return unit == kUnits.npos ? bytes : bytes << (10 * (unit + 1));
+}
+
 std::string default_of(const SettingRow& row) {
     if (!row.fixed.empty()) return std::string(row.fixed);
     switch (row.setting) {

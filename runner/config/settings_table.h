@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,9 @@ enum class Setting {
     python,
     root,
     framework,
+    isolation,
+    network,
+    tmp_size,
     name,
     expectations,
     progress,
@@ -55,6 +59,18 @@ enum class Setting {
     torch_requirement,
     base_python,
     cache,
+    on,
+    slurm_partition,
+    slurm_account,
+    slurm_constraint,
+    slurm_gres,
+    slurm_time,
+    slurm_mem,
+    slurm_cpus,
+    slurm_setup,
+    slurm_shards,
+    slurm_target_time,
+    slurm_in_flight,
 };
 
 enum class Type {
@@ -92,6 +108,7 @@ struct SettingRow {
 inline constexpr int kMostJobs = 4096;
 inline constexpr int kMostRetries = 10;  // as suite.schema.json
 inline constexpr int kMostSeeds = 1000;
+inline constexpr int kMostShards = 10'000;  // as plan/cut.h
 inline constexpr int kMostBatchFactor = 65536;
 // As in shim/devices/settings.h.
 inline constexpr std::string_view kDeviceWords = "auto|cpu|cuda|mps|xpu|hpu|mtia|privateuseone|tpu";
@@ -99,7 +116,7 @@ inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 inline constexpr std::string_view kNoFile = "none";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 41> kSettings{{
+inline constexpr std::array<SettingRow, 56> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -201,6 +218,15 @@ inline constexpr std::array<SettingRow, 41> kSettings{{
      "the suite's",
      "--framework", "COMPAT_FRAMEWORK", "framework", "framework",
      "test framework"},
+    {Setting::isolation, "isolation", Type::words, "off|tree|sandbox", 0, 0, "off", "",
+     "--isolate", "COMPAT_ISOLATION", "", "isolation",
+     "tree: a private copy of the source, HOME and TMPDIR; sandbox: also no network, no other files"},
+    {Setting::network, "network", Type::on_off, "on|off", 0, 0, "off", "",
+     "--network", "COMPAT_NETWORK", "", "network",
+     "let a sandbox use the network"},
+    {Setting::tmp_size, "tmp size", Type::size, "", 0, 0, "2G", "",
+     "--tmp-size", "COMPAT_TMP_SIZE", "", "tmp_size",
+     "limit of TMPDIR, in memory, for each process of a sandbox that runs a module"},
     {Setting::name, "name", Type::text, "", 0, 0, "", "the suite's name",
      "--name", "COMPAT_NAME", "", "name",
      "name of the series of runs, in run ids and in NAME@latest"},
@@ -227,6 +253,43 @@ inline constexpr std::array<SettingRow, 41> kSettings{{
      "`$XDG_CACHE_HOME/runner`, else `~/.cache/runner`",
      "", "COMPAT_CACHE", "", "cache",
      "folder of sources, environments and shims"},
+    {Setting::on, "on", Type::words, "local|slurm", 0, 0, "local", "",
+     "--on", "COMPAT_ON", "", "on",
+     "where the modules run: on this machine, or as one array job of Slurm"},
+    {Setting::slurm_partition, "Slurm partition", Type::text, "", 0, 0, "", "Slurm's default",
+     "--slurm-partition", "COMPAT_SLURM_PARTITION", "", "slurm_partition",
+     "Slurm: partition of the job"},
+    {Setting::slurm_account, "Slurm account", Type::text, "", 0, 0, "", "the user's default",
+     "", "COMPAT_SLURM_ACCOUNT", "", "slurm_account",
+     "Slurm: account that the job is charged to"},
+    {Setting::slurm_constraint, "Slurm constraint", Type::text, "", 0, 0, "", "",
+     "", "COMPAT_SLURM_CONSTRAINT", "", "slurm_constraint",
+     "Slurm: features that a node must have"},
+    {Setting::slurm_gres, "Slurm gres", Type::text, "", 0, 0, "", "",
+     "--slurm-gres", "COMPAT_SLURM_GRES", "", "slurm_gres",
+     "Slurm: resources of each shard, such as gpu:1"},
+    {Setting::slurm_time, "Slurm time", Type::duration, "", 0, 0, "", "the partition's limit",
+     "--slurm-time", "COMPAT_SLURM_TIME", "", "slurm_time",
+     "Slurm: time limit for each shard; Slurm counts whole minutes"},
+    {Setting::slurm_mem, "Slurm memory", Type::size, "", 0, 0, "", "the partition's default",
+     "--slurm-mem", "COMPAT_SLURM_MEM", "", "slurm_mem",
+     "Slurm: memory of each shard"},
+    {Setting::slurm_cpus, "Slurm CPUs", Type::number, "", 1, kMostJobs, "", "the partition's default",
+     "--slurm-cpus", "COMPAT_SLURM_CPUS", "", "slurm_cpus",
+     "Slurm: CPUs of each shard; it runs as many modules at once unless `jobs` is given"},
+    {Setting::slurm_setup, "Slurm setup", Type::path, "", 0, 0, "", "",
+     "", "COMPAT_SLURM_SETUP", "", "slurm_setup",
+     "Slurm: bash script that each shard sources first, such as one with `module load`"},
+    {Setting::slurm_shards, "Slurm shards", Type::number, "", 1, kMostShards, "",
+     "as many as `slurm_target_time` needs",
+     "--slurm-shards", "COMPAT_SLURM_SHARDS", "", "slurm_shards",
+     "Slurm: number of shards"},
+    {Setting::slurm_target_time, "Slurm target time", Type::duration, "", 0, 0, "10m", "",
+     "", "COMPAT_SLURM_TARGET_TIME", "", "slurm_target_time",
+     "Slurm: time that a shard may take, by earlier durations"},
+    {Setting::slurm_in_flight, "Slurm in flight", Type::number, "", 1, kMostShards, "", "all",
+     "", "COMPAT_SLURM_IN_FLIGHT", "", "slurm_in_flight",
+     "Slurm: number of shards that may run at once"},
 }};
 // clang-format on
 
@@ -236,6 +299,11 @@ inline constexpr std::array<SettingRow, 41> kSettings{{
 // it).
 [[nodiscard]] constexpr bool is_switch(const SettingRow& row) {
     return row.type == Type::on_off && row.fixed == "off";
+}
+
+// Whether it says where a run's processes are, and nothing of what they do.
+[[nodiscard]] constexpr bool is_of_place(const SettingRow& row) {
+    return row.setting == Setting::on || row.key.starts_with("slurm_");
 }
 
 // "--jobs"; empty: no flag.
@@ -252,6 +320,9 @@ struct Refusal {
     std::string message, advice;
 };
 [[nodiscard]] std::optional<Refusal> refuse(const SettingRow& row, std::string_view text);
+
+// Of a size that `refuse` accepts.
+[[nodiscard]] std::uint64_t bytes_of(std::string_view size);
 
 // Empty: there is no default, or the suite has it.
 [[nodiscard]] std::string default_of(const SettingRow& row);

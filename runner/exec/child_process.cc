@@ -58,13 +58,15 @@ ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job
       retry_timer_(io),
       on_end_(std::move(on_end)) {}
 
-void ChildProcess::watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit) {
+void ChildProcess::watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit,
+                         std::unique_ptr<SandboxInit> init) {
     pid_ = pid;
+    init_ = std::move(init);
     oom_kills_before_ = processes_.table().memory_kills();
     if (helper_)
         processes_.add_helper(pid);
     else
-        processes_.add(pid, job_id_);
+        processes_.add(pid, job_id_, init_ ? init_->pid() : 0);
     output_.assign(output.release());
     output_.native_non_blocking(true);
     exit_ = std::move(exit);
@@ -170,7 +172,22 @@ void ChildProcess::note_leak(int pid, const ProcessInfo& info) {
     if (process.pid == 0) process = {pid, processes_.table().argv(pid, info), true, {}};
 }
 
+void ChildProcess::wait_in_sandbox(ChildResult& ended) {
+    // Its init lists TMPDIR first. What a sandbox's limit lets it hold is listed in a second.
+    constexpr Milliseconds kAnswer{30'000};
+    auto end = init_->wait(kAnswer);
+    if (!end) {
+        ended.end = ProcessEnd::spawn_failed("exit status unknown: its sandbox has ended");
+        return;
+    }
+    ended.cost = cost_of(end->used);
+    ended.end = WIFSIGNALED(end->status) ? ProcessEnd::signaled(WTERMSIG(end->status))
+                                         : ProcessEnd::exited(WEXITSTATUS(end->status));
+    ended.left = std::move(end->left);
+}
+
 void ChildProcess::wait_for_status(ChildResult& ended) {
+    if (init_) return wait_in_sandbox(ended);
     int status = 0;
     rusage used{};
     pid_t got = -1;
@@ -214,8 +231,7 @@ void ChildProcess::report_exit(ChildResult ended) {
         ended.leaked.push_back(std::move(process));
     }
     leaked_.clear();
-    processes_.remove(pid_);
-    processes_.remove_helper(pid_);
+    forget();
     drain();
     ended.cost.dropped_log_bytes = static_cast<std::int64_t>(log_.finish());
     ended.forked = forked_;
@@ -226,16 +242,25 @@ void ChildProcess::report_exit(ChildResult ended) {
     if (auto on_end = std::exchange(on_end_, nullptr)) on_end(std::move(ended));
 }
 
+// With its sandbox, if it has one.
+void ChildProcess::forget() {
+    processes_.remove(pid_);
+    processes_.remove_helper(pid_);
+    if (!init_) return;
+    const int outer = init_->outer();
+    init_.reset();
+    processes_.remove_helper(outer);
+}
+
 void ChildProcess::abandon() {
     if (pid_ <= 0) return;
     on_end_ = nullptr;
     ::kill(-pid_, SIGKILL);
     // Nothing else waits for it: its zombie would stay as long as the runner lives.
     const SteadyTime until = now() + kAbandoned;
-    while (::waitpid(pid_, nullptr, WNOHANG) == 0 && now() < until)
+    while (!init_ && ::waitpid(pid_, nullptr, WNOHANG) == 0 && now() < until)
         std::this_thread::sleep_for(Milliseconds(1));
-    processes_.remove(pid_);
-    processes_.remove_helper(pid_);
+    forget();
     pid_ = 0;
     error_code ignored;
     exit_.reset();

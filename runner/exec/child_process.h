@@ -17,6 +17,7 @@
 #include "runner/exec/launcher.h"
 #include "runner/exec/log_writer.h"
 #include "runner/exec/processes.h"
+#include "runner/exec/sandbox.h"
 
 namespace compat::exec {
 
@@ -26,8 +27,10 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     ChildProcess(boost::asio::io_context& io, Processes& processes, const Job& job, bool forked,
                  std::function<void(ChildResult)> on_end);
 
-    // `pid` is a session leader; `output` is the read end of its pipe; `exit` watches it.
-    void watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit);
+    // `pid` is a session leader; `output` is the read end of its pipe; `exit` watches it; `init` is
+    // that of its sandbox.
+    void watch(int pid, Fd output, std::unique_ptr<ExitWatch> exit,
+               std::unique_ptr<SandboxInit> init = nullptr);
 
     [[nodiscard]] int pid() const { return pid_; }
     [[nodiscard]] ChildState state() const;
@@ -48,6 +51,8 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     bool kill_leaked();
     void note_leak(int pid, const ProcessInfo& info);
     void wait_for_status(ChildResult& ended);
+    void wait_in_sandbox(ChildResult& ended);
+    void forget();
     void report_exit(ChildResult ended);
 
     Processes& processes_;
@@ -60,6 +65,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     LogWriter log_;
     boost::asio::posix::stream_descriptor output_;
     std::unique_ptr<ExitWatch> exit_;
+    std::unique_ptr<SandboxInit> init_;  // null: the child is our own
     boost::asio::steady_timer retry_timer_;
     SteadyTime sweep_deadline_{};
     Milliseconds retry_delay_{2};

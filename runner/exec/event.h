@@ -23,6 +23,16 @@ struct SurvivingProcess {
     std::string state;   // if not killed: "uninterruptible sleep (D)"
 };
 
+// Files of TMPDIR that a child left in its sandbox, which is gone.
+struct LeftFiles {
+    struct File {
+        std::string path;  // relative to TMPDIR
+        std::int64_t bytes = 0;
+    };
+    std::vector<File> files;  // the first of them
+    std::int64_t count = 0, bytes = 0;
+};
+
 // Read from the progress protocol (progress.h).
 struct Progress {
     std::int64_t collected = 0;
@@ -66,6 +76,7 @@ struct JobFinished {
     AttemptCost cost;
     WallTime started;
     std::vector<SurvivingProcess> leaked;
+    LeftFiles left;
     bool forked = false;                        // from the zygote
     std::optional<Error> infrastructure_error;  // an error of the runner, not of the suite
 };

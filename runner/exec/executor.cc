@@ -258,6 +258,7 @@ void Executor::ended(size_t index, ChildResult how) {
     event.started = running.started;
     event.cost.duration_s = std::chrono::duration<double>(clock_.steady() - running.since).count();
     event.leaked = std::move(how.leaked);
+    event.left = std::move(how.left);
     event.forked = how.forked;
     event.infrastructure_error = std::move(how.infrastructure_error);
     sink_(event);

@@ -15,6 +15,8 @@ namespace compat::exec {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
+struct Sandbox;
+
 struct Job {
     std::string name;               // for people: the module's path
     std::vector<std::string> argv;  // argv[0] is an absolute path; no shell
@@ -23,10 +25,11 @@ struct Job {
     // them wait in memory.
     std::shared_ptr<const Variables> common_env;
     Variables env;
-    std::filesystem::path log;     // receives stdout and stderr
-    std::filesystem::path events;  // the progress protocol is read here
-    Milliseconds timeout{};        // of the whole child; 0: none
-    Milliseconds test_timeout{};   // between a test's start and its end; 0: none
+    std::shared_ptr<const Sandbox> sandbox{};  // it runs in this one; null: in none
+    std::filesystem::path log;                 // receives stdout and stderr
+    std::filesystem::path events;              // the progress protocol is read here
+    Milliseconds timeout{};                    // of the whole child; 0: none
+    Milliseconds test_timeout{};               // between a test's start and its end; 0: none
     std::uint64_t log_bytes = 64ull << 20;
     std::uint64_t memory_bytes = 0;  // of all its processes together; 0: no limit
     int attempt = 1;                 // at this module, from 1

@@ -18,6 +18,7 @@ struct ChildResult {
     ProcessEnd end;    // exited or signaled
     AttemptCost cost;  // without duration_s
     std::vector<SurvivingProcess> leaked;
+    LeftFiles left;
     bool forked = false;  // from the zygote
     std::optional<Error> infrastructure_error;
 };

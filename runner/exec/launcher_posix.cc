@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
 #include <boost/process/env.hpp>
@@ -75,6 +77,21 @@ tl::unexpected<Error> cannot_start(const Job& job, const std::string& why) {
     return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
 }
 
+// What the program that makes the sandbox says; empty: nothing.
+std::string said(int output) {
+    int waiting = 0;
+    if (::ioctl(output, FIONREAD, &waiting) != 0 || waiting <= 0) return {};
+    constexpr int kMost = 300;
+    std::string text(static_cast<size_t>(std::min(waiting, kMost)), '\0');
+    const ssize_t n = ::read(output, text.data(), text.size());
+    text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+}
+
+// A namespace, a process start and the start of its program, on a busy machine.
+constexpr Milliseconds kSandboxStart{30'000};
+
 void kill_and_reap(int pid) {
     ::kill(-pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
@@ -82,7 +99,7 @@ void kill_and_reap(int pid) {
 
 }  // namespace
 
-Expected<int> spawn(const Job& job, int output, int inherited) {
+Expected<int> spawn(const Job& job, int output, int inherited, Spawning spawning) {
     const auto cannot = [&](const std::string& why) { return cannot_start(job, why); };
     const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!null.valid()) return cannot(std::strerror(errno));
@@ -90,9 +107,10 @@ Expected<int> spawn(const Job& job, int output, int inherited) {
     // Boost.Process would ignore a missing folder.
     if (!std::filesystem::is_directory(job.cwd, error))
         return cannot("no such folder: " + job.cwd.string());
+    const auto argv =
+        job.sandbox ? in_sandbox(*job.sandbox, job.argv, spawning == Spawning::server) : job.argv;
     bp::child child(
-        bp::exe = job.argv.front(),
-        bp::args = std::vector<std::string>(job.argv.begin() + 1, job.argv.end()),
+        bp::exe = argv.front(), bp::args = std::vector<std::string>(argv.begin() + 1, argv.end()),
         bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, null.get()),
         bp::posix::fd.bind(1, output), bp::posix::fd.bind(2, output),
         bp::extend::on_exec_setup =
@@ -117,8 +135,26 @@ Expected<int> spawn(const Job& job, int output, int inherited) {
 
 Expected<std::unique_ptr<Child>> PosixLauncher::start(const Job& job,
                                                       std::function<void(ChildResult)> on_end) {
-    return start_with([&](int output) { return spawn(job, output); }, job, false,
+    return start_with([&](int output) { return spawn_job(job, output); }, job, false,
                       std::move(on_end));
+}
+
+Expected<PosixLauncher::Spawned> PosixLauncher::spawn_job(const Job& job, int output) {
+    if (!job.sandbox) return spawn(job, output).map([](int pid) { return Spawned{pid}; });
+    int ends[2];
+    if (!open_sandbox_sockets(ends)) return cannot_start(job, std::strerror(errno));
+    Fd ours(ends[0]), its(ends[1]);
+    const auto outer = spawn(job, output, its.get());
+    if (!outer || *outer == 0) return outer.map([](int) { return Spawned{}; });
+    its = Fd();
+    processes_.add_helper(*outer);
+    auto init = SandboxInit::meet(std::move(ours), *outer, kSandboxStart);
+    if (!init) {
+        processes_.remove_helper(*outer);
+        return cannot_start(job, init.error().message);
+    }
+    const int leader = (*init)->leader();
+    return Spawned{leader, std::move(*init)};
 }
 
 Expected<std::unique_ptr<Child>> PosixLauncher::start_with(
@@ -130,10 +166,15 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start_with(
     int ends[2];
     if (!open_pipe(ends)) return cannot_start(job, std::strerror(errno));
     Fd read_end(ends[0]), write_end(ends[1]);
-    const auto pid = spawn_process(write_end.get());
-    if (!pid) return tl::unexpected(pid.error());
-    if (*pid == 0) return nullptr;
-    return watch(std::move(process), *pid, std::move(read_end), job);
+    auto spawned = spawn_process(write_end.get());
+    if (!spawned) {
+        Error error = spawned.error();
+        const std::string words = job.sandbox ? said(read_end.get()) : std::string();
+        if (!words.empty()) error.message += ": " + words;
+        return tl::unexpected(std::move(error));
+    }
+    if (spawned->pid == 0) return nullptr;
+    return watch(std::move(process), std::move(*spawned), std::move(read_end), job);
 }
 
 Expected<std::unique_ptr<Child>> PosixLauncher::adopt(int pid, Fd output, const Job& job,
@@ -144,19 +185,21 @@ Expected<std::unique_ptr<Child>> PosixLauncher::adopt(int pid, Fd output, const 
         kill_and_reap(pid);
         return tl::unexpected(*error);
     }
-    return watch(std::move(process), pid, std::move(output), job);
+    return watch(std::move(process), {pid}, std::move(output), job);
 }
 
 Expected<std::unique_ptr<Child>> PosixLauncher::watch(std::shared_ptr<ChildProcess> process,
-                                                      int pid, Fd output, const Job& job) {
+                                                      Spawned spawned, Fd output, const Job& job) {
+    const int pid = spawned.pid;
     processes_.table().tag_leader(
         pid, run_of(job.id));  // a forked process has inherited the zygote's tag
     auto exit = watch_exit(io_, pid);
     if (!exit) {
-        kill_and_reap(pid);
+        if (!spawned.init) kill_and_reap(pid);
         return cannot_start(job, exit.error().message);
     }
-    process->watch(pid, std::move(output), std::move(*exit));
+    if (spawned.init) spawned.init->release();
+    process->watch(pid, std::move(output), std::move(*exit), std::move(spawned.init));
     return std::make_unique<PosixChild>(std::move(process));
 }
 

@@ -38,6 +38,8 @@ class ProcessTable {
     [[nodiscard]] virtual std::optional<ProcessInfo> find(int pid) const = 0;
     // Our own, zombies included.
     [[nodiscard]] virtual std::vector<int> children() const = 0;
+    // Of another process. Only Linux says so.
+    [[nodiscard]] virtual std::vector<int> children_of(int) const { return {}; }
     // Whether it has a pending SIGKILL or is exiting, which takes a while with much memory or on a
     // busy machine.
     [[nodiscard]] virtual bool is_dying(int pid) const = 0;

@@ -19,14 +19,16 @@ Processes::Processes(ProcessTable& system) : system_(system), self_(::getpid()) 
     }
 }
 
-void Processes::add(int leader, const std::string& id) {
+void Processes::add(int leader, const std::string& id, int init) {
     const auto stat = system_.find(leader);
     expected_.erase(id);
-    jobs_[leader] = {id, stat ? stat->start : 0, 0, 0};
+    jobs_[leader] = {id, stat ? stat->start : 0, 0, 0, init};
+    if (init > 0) inits_[init] = leader;
 }
 
 void Processes::remove(int leader) {
     jobs_.erase(leader);
+    std::erase_if(inits_, [&](const auto& init) { return init.second == leader; });
     for (auto& [pid, entry] : table_)
         if (entry.owner == leader) entry.owner = kFinishedJob;
     std::erase_if(sessions_, [&](const auto& session) { return session.second == leader; });
@@ -41,8 +43,21 @@ bool Processes::belongs_to_another(int pid, int leader) const {
     return stat && stat->start == known->second.stat.start;
 }
 
+// The init reaps what has ended. The list may lack a child while another ends.
+bool Processes::has_orphans_of_init(int leader, int init) const {
+    for (int round = 0; round < 2; ++round)
+        for (const int pid : system_.children_of(init)) {
+            const auto stat = pid == leader ? std::nullopt : system_.find(pid);
+            if (stat && !stat->ended) return true;
+        }
+    return false;
+}
+
 bool Processes::has_orphans(int leader) {
     if (!adopts_) return true;
+    const auto own = jobs_.find(leader);
+    if (own != jobs_.end() && own->second.init > 0)
+        return has_orphans_of_init(leader, own->second.init);
     // A process that has just ended may have left another one, so repeat until none has. A chain of
     // processes that fork and exit faster than we read counts as an orphan without being seen
     // alive.
@@ -104,7 +119,8 @@ int Processes::owner_of_escaped(int pid, const ProcessInfo& stat) const {
 
 int Processes::determine_owner(int pid, const Entry& entry) {
     if (jobs_.contains(pid)) return pid;
-    if (helpers_.contains(pid)) return kNoJob;
+    if (helpers_.contains(pid) || inits_.contains(pid)) return kNoJob;
+    if (const auto init = inits_.find(entry.stat.parent); init != inits_.end()) return init->second;
     if (jobs_.contains(entry.stat.session)) return entry.stat.session;
     if (entry.owner != kNoJob) return entry.owner;
     if (const auto known = sessions_.find(entry.stat.session); known != sessions_.end())

@@ -7,7 +7,8 @@
 // only their session, COMPAT_JOB or tag shows the job. A process belongs to a job if one of these
 // holds, in this order: a process of the job began its session; it belonged to the job at the last
 // scan; its parent belongs to the job; its COMPAT_JOB names the job; it has the tag of the job's
-// leader (process_table.h); it is an orphan and only one running job is older.
+// leader (process_table.h); it is an orphan and only one running job is older. In a namespace of
+// its own a job's orphans become children of the namespace's init, which no other job has.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,9 @@ class Processes {
     explicit Processes(ProcessTable& system = process_table());
 
     // `leader`, a session leader and a child of ours or of the zygote, runs the job `id`. Reap it
-    // only after `remove`, so that its pid is not reused before.
-    void add(int leader, const std::string& id);
+    // only after `remove`, so that its pid is not reused before. `init` is the first process of the
+    // job's own namespace, if it has one: the orphans of the job become its children.
+    void add(int leader, const std::string& id, int init = 0);
     // Later scans kill the remaining processes of the job without reporting them.
     void remove(int leader);
     // Processes with this COMPAT_JOB belong to no other job: their job is about to be added, or
@@ -86,9 +88,11 @@ class Processes {
         std::uint64_t start = 0;
         std::uint64_t rss_bytes = 0;
         std::uint64_t peak_rss_bytes = 0;
+        int init = 0;
     };
 
     [[nodiscard]] bool belongs_to_another(int pid, int leader) const;
+    [[nodiscard]] bool has_orphans_of_init(int leader, int init) const;
     int owner_of(int pid);
     int determine_owner(int pid, const Entry& entry);
     std::optional<int> named_owner(int pid, const ProcessInfo& stat) const;
@@ -100,6 +104,7 @@ class Processes {
     bool adopts_ = true;  // orphans become our children
     std::unordered_map<int, Entry> table_;
     std::map<int, Running> jobs_;            // key: leader
+    std::unordered_map<int, int> inits_;     // of jobs in namespaces; value: leader
     std::unordered_map<int, int> sessions_;  // begun by a job's process; value: leader
     std::unordered_set<int> helpers_;
     std::unordered_set<std::string> expected_;

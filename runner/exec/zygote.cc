@@ -12,6 +12,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstring>
+#include <initializer_list>
 
 #include "runner/base/files.h"
 #include "runner/exec/descriptors.h"
@@ -42,19 +43,21 @@ std::string receive(int socket, Milliseconds timeout) {
     }
 }
 
-bool send(int socket, std::string message, int descriptor) {
+bool send(int socket, std::string message, std::initializer_list<int> descriptors) {
+    constexpr size_t kMost = 2;
     iovec text{message.data(), message.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptor)> room{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(kMost * sizeof(int))> room{};
+    const size_t bytes = descriptors.size() * sizeof(int);
     msghdr header{};
     header.msg_iov = &text;
     header.msg_iovlen = 1;
     header.msg_control = room.data();
-    header.msg_controllen = room.size();
+    header.msg_controllen = CMSG_SPACE(bytes);
     cmsghdr* control = CMSG_FIRSTHDR(&header);
     control->cmsg_level = SOL_SOCKET;
     control->cmsg_type = SCM_RIGHTS;
-    control->cmsg_len = CMSG_LEN(sizeof descriptor);
-    std::memcpy(CMSG_DATA(control), &descriptor, sizeof descriptor);
+    control->cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(control), descriptors.begin(), bytes);
     return ::sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) ==
            static_cast<ssize_t>(message.size());
 }
@@ -92,7 +95,7 @@ Expected<std::shared_ptr<EarlyZygote>> EarlyZygote::start(Job job) {
     if (!open_pipe(pipe)) return cannot(std::strerror(errno));
     early->output_ = Fd(pipe[0]);
     const Fd its_output(pipe[1]);
-    const auto pid = spawn(job, its_output.get(), its_socket.get());
+    const auto pid = spawn(job, its_output.get(), its_socket.get(), Spawning::server);
     if (!pid) return tl::unexpected(pid.error());
     if (*pid == 0) return cannot("no process or memory available");
     early->pid_ = *pid;
@@ -158,13 +161,17 @@ void ZygoteLauncher::on_exit(const ChildResult& ended) {
 }
 
 void ZygoteLauncher::give_up(const std::string& why) {
+    if (gave_up_) return;
+    gave_up_ = true;
     const std::string line = last_line(zygote_.job.log);
     notify_(fmt::format("warm start disabled{}: {}{}{}", ready_ ? " for the remaining jobs" : "",
                         why, line.empty() ? "" : ": ", line));
-    ready_ = false;
-    const auto ended = std::move(child_);
     error_code ignored;
     socket_.close(ignored);
+    // In a sandbox its end would be that of the jobs that it has forked: it ends by itself when
+    // they have, or else with the run.
+    const auto ended = ready_ && zygote_.job.sandbox ? nullptr : std::move(child_);
+    ready_ = false;
     finish_warm_up();
 }
 
@@ -175,7 +182,8 @@ void ZygoteLauncher::finish_warm_up() {
 }
 
 bool ZygoteLauncher::shares_setup(const Job& job) const {
-    return job.cwd == zygote_.job.cwd && job.common_env == zygote_.job.common_env;
+    return job.cwd == zygote_.job.cwd && job.common_env == zygote_.job.common_env &&
+           job.sandbox == zygote_.job.sandbox;
 }
 
 Expected<std::unique_ptr<Child>> ZygoteLauncher::start(const Job& job,
@@ -187,7 +195,7 @@ Expected<std::unique_ptr<Child>> ZygoteLauncher::start(const Job& job,
     return launcher_.start(job, std::move(on_end));
 }
 
-Expected<int> ZygoteLauncher::fork(const Job& job, int output) {
+Expected<PosixLauncher::Spawned> ZygoteLauncher::fork(const Job& job, int output) {
     const auto& own = zygote_.job.argv;
     const auto [mine, theirs] =
         std::mismatch(own.begin(), own.end(), job.argv.begin(), job.argv.end());
@@ -196,13 +204,29 @@ Expected<int> ZygoteLauncher::fork(const Job& job, int output) {
     message += '\0';
     for (const auto& [name, value] : job.env) message += name + '=' + value + '\0';
 
+    int ends[2] = {-1, -1};
+    if (job.sandbox && !open_sandbox_sockets(ends))
+        return fail(ErrorKind::spawn, std::strerror(errno));
+    Fd ours(ends[0]), its(ends[1]);
     launcher_.processes().expect(job.id);
-    std::string answer;
-    if (send(socket_.native_handle(), std::move(message), output))
-        answer = receive(socket_.native_handle(), zygote_.answer_timeout);
-    if (answer == "later") return 0;
-    if (const int pid = number_after(answer, "forked"); pid > 0) return pid;
-    give_up(answer.empty() ? "the import process does not answer" : answer);
+    const int socket = socket_.native_handle();
+    const bool sent = its.valid() ? send(socket, std::move(message), {output, its.get()})
+                                  : send(socket, std::move(message), {output});
+    its = Fd();
+    const std::string answer = sent ? receive(socket, zygote_.answer_timeout) : std::string();
+    if (answer == "later") return PosixLauncher::Spawned{};
+    const int pid = number_after(answer, "forked");
+    if (pid <= 0) return fork_failed(job, answer);
+    if (!ours.valid()) return PosixLauncher::Spawned{pid};
+    auto init = SandboxInit::meet(std::move(ours), 0, zygote_.answer_timeout);
+    if (!init) return fork_failed(job, init.error().message);
+    const int leader = (*init)->leader();
+    return PosixLauncher::Spawned{leader, std::move(*init)};
+}
+
+Expected<PosixLauncher::Spawned> ZygoteLauncher::fork_failed(const Job& job,
+                                                             const std::string& why) {
+    give_up(why.empty() ? "the import process does not answer" : why);
     kill_strays(job);
     return fail(ErrorKind::spawn, "the zygote could not fork");
 }

@@ -5,7 +5,8 @@
 //
 // A request is one message on a SOCK_SEQPACKET socket: the arguments of the job that the zygote
 // does not have, an empty word, and the job's variables as NAME=VALUE, separated by NUL; the write
-// end of the pipe for the output comes with it. The zygote sends `ready THREADS` or `lost DEVICE`
+// end of the pipe for the output comes with it, and for a sandbox the job's socket (sandbox.h). The
+// zygote sends `ready THREADS` or `lost DEVICE`
 // once, and answers each request with `forked PID`, `refused WHY` or `later` (no process or memory
 // to spare).
 #pragma once
@@ -72,7 +73,9 @@ class ZygoteLauncher final : public Launcher {
     void give_up(const std::string& why);
     void finish_warm_up();
     [[nodiscard]] bool shares_setup(const Job& job) const;
-    [[nodiscard]] Expected<int> fork(const Job& job, int output);
+    [[nodiscard]] Expected<PosixLauncher::Spawned> fork(const Job& job, int output);
+    [[nodiscard]] Expected<PosixLauncher::Spawned> fork_failed(const Job& job,
+                                                               const std::string& why);
     void kill_strays(const Job& job);
 
     boost::asio::io_context& io_;
@@ -80,6 +83,7 @@ class ZygoteLauncher final : public Launcher {
     Notify notify_;
     Zygote zygote_;
     bool ready_ = false;
+    bool gave_up_ = false;
     std::function<void()> on_ready_;
     std::unique_ptr<Child> child_;
     boost::asio::posix::stream_descriptor socket_;

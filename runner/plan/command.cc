@@ -94,7 +94,9 @@ Environment whole(const suites::Suite& suite, const ChildSettings& settings,
     const bool shim = !settings.shim_library.empty();
     // Off even if the runner itself was started with the shim.
     if (!shim) env.erase("ACTIVATE_TORCH_DEVICE");
-    for (auto& [name, value] : added(suite, settings, env)) env[name] = value;
+    const Environment ours = added(suite, settings, env);
+    for (const auto& [name, value] : settings.private_variables) env[name] = value;
+    for (const auto& [name, value] : ours) env[name] = value;
     if (shim && !record.empty()) env["TORCHDEVICE_RECORD"] = record.string();
     // Nobody is to be told what the shim did, not by the shim either.
     if (shim && record.empty()) env["TORCHDEVICE_SUMMARY"] = "off";

@@ -46,6 +46,7 @@ struct ChildSettings {
     std::vector<std::string> device_options;  // the suite's own, before them
     Variables inherited;                      // the runner's own environment
     Variables from_user;                      // --env K=V
+    Variables private_variables{};  // HOME, TMPDIR, …: folders of an isolated run; not recorded
 };
 
 // Files of one attempt, absolute.

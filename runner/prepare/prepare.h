@@ -61,6 +61,7 @@ struct Share {
     std::filesystem::path suites;   // shipped suites
     std::filesystem::path prepare;  // probe.py, unpack.py
     std::filesystem::path shims;    // prebuilt shims; may be missing
+    std::filesystem::path slurm;    // scripts that Slurm starts
 };
 
 struct Prepared {

@@ -17,7 +17,7 @@ Expected<Share> find_share() {
         return fail(ErrorKind::environment, "the data files of the runner are missing",
                     "reinstall the runner", share.string());
     return Share{share / "harness", share / "shim", share / "suites", share / "prepare",
-                 share / "shims"};
+                 share / "shims", share / "slurm"};
 }
 
 fs::path find_suite(const std::string& name, const Share& share) {

@@ -98,6 +98,15 @@ std::string relevant_line(const std::string& text) {
     return error.empty() ? last : error;
 }
 
+// Its first 64 KiB: a tool may write without end.
+std::string written_to(std::FILE* file) {
+    constexpr size_t kMost = 64 * 1024;
+    std::string text(kMost, '\0');
+    std::rewind(file);
+    text.resize(std::fread(text.data(), 1, text.size(), file));
+    return text;
+}
+
 std::string end_of(const Tool& tool, int status) {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && tool.limit_s > 0)
         return fmt::format("timed out after {} s", tool.limit_s);
@@ -173,7 +182,8 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     std::unique_lock lock(spawn_mutex);
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
-        environment_of(tool), (bp::std_out & bp::std_err) > file.get(), bp::std_in < bp::null,
+        environment_of(tool), (bp::std_out & bp::std_err) > file.get(),
+        bp::std_in < (tool.input.empty() ? "/dev/null" : tool.input.string()),
         bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
     lock.unlock();
     if (error || !child.valid())
@@ -191,13 +201,17 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
 Expected<std::string> output_of(const Tool& tool) {
     const auto program = resolve(tool);
     if (!program) return tl::unexpected(program.error());
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> errors(std::tmpfile(), &std::fclose);
+    if (!errors)
+        return fail(ErrorKind::io, "cannot make a temporary file",
+                    "set TMPDIR to a folder that can be written");
     std::unique_lock lock(spawn_mutex);
     bp::ipstream stream;
     std::error_code error;
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
-        environment_of(tool), bp::std_out > stream, bp::std_err > bp::null, bp::std_in < bp::null,
-        bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
+        environment_of(tool), bp::std_out > stream, bp::std_err > errors.get(),
+        bp::std_in < bp::null, bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
     lock.unlock();
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
@@ -206,7 +220,8 @@ Expected<std::string> output_of(const Tool& tool) {
     child.wait(error);
     const int status = child.native_exit_code();
     if (status == 0) return text;
-    return failed(tool, status, relevant_line(text), {});
+    const std::string reason = relevant_line(written_to(errors.get()));
+    return failed(tool, status, reason.empty() ? relevant_line(text) : reason, {});
 }
 
 Expected<void> start_tool(const Tool& tool, std::chrono::milliseconds watched) {

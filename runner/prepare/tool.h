@@ -18,13 +18,14 @@ struct Tool {
     std::vector<std::pair<std::string, std::string>> env = {};  // added to our environment
     std::vector<std::string> unset = {};                        // removed from it
     unsigned limit_s = 0;                                       // time limit; 0: none
+    std::filesystem::path input = {};                           // of run_tool; empty: nothing
 };
 
 // Appends stdout and stderr to `log`. A signal or an exit code other than 0 is an error that names
 // the command, the relevant line of its output, and the log.
 [[nodiscard]] Expected<void> run_tool(const Tool& tool, const std::filesystem::path& log);
 
-// Returns stdout and discards stderr. Errors as for run_tool.
+// Returns stdout. Errors as for run_tool, with the relevant line of stderr, else of stdout.
 [[nodiscard]] Expected<std::string> output_of(const Tool& tool);
 
 // Starts a tool that outlives the runner, in a session of its own, without our terminal. `limit_s`

@@ -12,21 +12,21 @@ namespace compat::run {
 
 namespace fs = std::filesystem;
 
-parsers::ModuleRecord read_attempt(const fs::path& run_folder, Framework framework,
+parsers::ModuleRecord read_attempt(const fs::path& run_folder, const AttemptOrigin& origin,
                                    const std::string& module, int number, const ProcessEnd& end) {
     const archive::AttemptNames names = archive::attempt_names(module, number, AttemptKind::whole);
     return parsers::read_attempt(
         {archive::lines_of(run_folder / names.events), archive::text_of(run_folder / names.log),
-         archive::lines_of(run_folder / names.devices)},
-        name_of(framework), module, end);
+         archive::lines_of(run_folder / names.devices), origin.isolation},
+        name_of(origin.framework), module, end);
 }
 
-store::JobResult attempt_result(const fs::path& run_folder, Framework framework,
+store::JobResult attempt_result(const fs::path& run_folder, const AttemptOrigin& origin,
                                 const std::string& module, int number, AttemptKind kind,
                                 const exec::JobFinished& finished) {
     store::JobResult result;
     result.ended = finished.end;
-    result.record = read_attempt(run_folder, framework, module, number, finished.end);
+    result.record = read_attempt(run_folder, origin, module, number, finished.end);
     result.record.forked = finished.forked;
     result.attempt = number;
     result.kind = kind;
@@ -38,9 +38,9 @@ store::JobResult attempt_result(const fs::path& run_folder, Framework framework,
     return result;
 }
 
-std::optional<store::JobResult> attempt_left(const fs::path& run_folder, Framework framework,
-                                             const std::string& module, int number,
-                                             const ProcessEnd& end) {
+std::optional<store::JobResult> attempt_left(const fs::path& run_folder,
+                                             const AttemptOrigin& origin, const std::string& module,
+                                             int number, const ProcessEnd& end) {
     store::JobResult result;
     result.attempt = number;
     const fs::path log = run_folder / archive::attempt_names(module, number, result.kind).log;
@@ -57,7 +57,7 @@ std::optional<store::JobResult> attempt_left(const fs::path& run_folder, Framewo
     }
     result.ended = end;
     result.process_end = end.detail;
-    result.record = read_attempt(run_folder, framework, module, number, end);
+    result.record = read_attempt(run_folder, origin, module, number, end);
     result.started = std::chrono::time_point_cast<Milliseconds>(
         std::chrono::file_clock::to_sys(fs::last_write_time(log, error)));
     return result;

@@ -12,20 +12,26 @@
 
 namespace compat::run {
 
+struct AttemptOrigin {
+    Framework framework = Framework::unittest;
+    parsers::Isolation isolation{};
+};
+
 // The files of the attempt, as parsed. A file that is not there is one that the child never wrote.
 [[nodiscard]] parsers::ModuleRecord read_attempt(const std::filesystem::path& run_folder,
-                                                 Framework framework, const std::string& module,
-                                                 int number, const ProcessEnd& end);
+                                                 const AttemptOrigin& origin,
+                                                 const std::string& module, int number,
+                                                 const ProcessEnd& end);
 
 // All but what was asked for (`only`, `step`) and the names of its files.
 [[nodiscard]] store::JobResult attempt_result(const std::filesystem::path& run_folder,
-                                              Framework framework, const std::string& module,
-                                              int number, AttemptKind kind,
-                                              const exec::JobFinished& finished);
+                                              const AttemptOrigin& origin,
+                                              const std::string& module, int number,
+                                              AttemptKind kind, const exec::JobFinished& finished);
 
 // An attempt whose runner ended before it could store it, as its files tell. Empty: none began.
 [[nodiscard]] std::optional<store::JobResult> attempt_left(const std::filesystem::path& run_folder,
-                                                           Framework framework,
+                                                           const AttemptOrigin& origin,
                                                            const std::string& module, int number,
                                                            const ProcessEnd& end);
 

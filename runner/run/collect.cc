@@ -15,6 +15,7 @@
 #include "runner/display/output.h"
 #include "runner/exec/loop.h"
 #include "runner/plan/targets.h"
+#include "runner/run/isolation/isolation.h"
 #include "runner/run/temporary_folder.h"
 
 namespace compat::run {
@@ -23,11 +24,16 @@ namespace fs = std::filesystem;
 using display::print;
 using parsers::ModuleOutcome;
 
-Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const std::string& keyword,
+Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& given, const std::string& keyword,
                                                      const std::vector<plan::Job>& planned_jobs,
                                                      std::optional<Milliseconds> timeout) {
     const auto scratch = TemporaryFolder::create("collect");
     if (!scratch) return tl::unexpected(scratch.error());
+    Ready ready = given;
+    if (auto isolated = Isolation::begin(ready, scratch->path(), scratch->path() / "modules",
+                                         [](std::string_view) {});
+        !isolated)
+        return tl::unexpected(isolated.error());
     auto settings = ready.child;
     settings.collect_only = true;
     settings.keyword = keyword;
@@ -36,7 +42,7 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
     std::vector<exec::Job> jobs;
     std::vector<parsers::ModuleRecord> records(planned_jobs.size());
     for (const auto& planned : planned_jobs) {
-        const fs::path folder = scratch->path() / escaped_path(planned.module);
+        const fs::path folder = scratch->path() / "modules" / escaped_path(planned.module);
         const plan::AttemptPaths paths{
             folder / "log", folder / "events", folder / "devices", folder / "only", {}};
         if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
@@ -46,18 +52,18 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& ready, const s
     }
     const auto files = jobs;
     exec::RunFinished finished;
-    exec::run_jobs(std::move(jobs), {ready.settings.jobs()}, SystemClock(),
-                   [&](const exec::RunEvent& event) -> exec::Reply {
-                       if (const auto* end = std::get_if<exec::RunFinished>(&event))
-                           finished = *end;
-                       const auto* done = std::get_if<exec::JobFinished>(&event);
-                       if (!done) return {};
-                       const auto& job = files[done->job];
-                       records[done->job] = parsers::read_attempt(
-                           {archive::lines_of(job.events), archive::text_of(job.log), ""},
-                           std::string(name_of(ready.suite.framework)), job.name, done->end);
-                       return {};
-                   });
+    exec::run_jobs(
+        std::move(jobs), {ready.settings.jobs()}, SystemClock(),
+        [&](const exec::RunEvent& event) -> exec::Reply {
+            if (const auto* end = std::get_if<exec::RunFinished>(&event)) finished = *end;
+            const auto* done = std::get_if<exec::JobFinished>(&event);
+            if (!done) return {};
+            const auto& job = files[done->job];
+            records[done->job] = parsers::read_attempt(
+                {archive::lines_of(job.events), archive::text_of(job.log), "", isolation_of(ready)},
+                std::string(name_of(ready.suite.framework)), job.name, done->end);
+            return {};
+        });
     if (finished.stopped) return fail(ErrorKind::interrupted, finished.reason);
     return records;
 }

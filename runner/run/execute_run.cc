@@ -20,6 +20,7 @@
 #include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
 #include "runner/run/diagnosis/diagnose.h"
+#include "runner/run/isolation/isolation.h"
 #include "runner/run/recorder.h"
 #include "runner/run/reporting.h"
 #include "runner/run/warm.h"
@@ -161,6 +162,7 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
             display.on_event(event);
             exec::Reply reply;
             if (const auto* job = std::get_if<exec::JobFinished>(&event)) {
+                if (ready.isolation) ready.isolation->add_left(job->left);
                 auto steps = recorder.job_finished(Assignment(jobs.of(job->job)), *job);
                 const Step& own = steps.front();
                 if (own.done)
@@ -221,7 +223,8 @@ Expected<void> delete_empty_run(store::Store& store, const archive::RunFolder& r
 Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
                                     const Execution& execution, const Clock& clock,
                                     SteadyTime since, const exec::RunFinished& finished,
-                                    Recorder& recorder, bool diagnosis_interrupted) {
+                                    Recorder& recorder, bool diagnosis_interrupted,
+                                    std::vector<WrittenFiles> writes) {
     const archive::RunFolder& run = execution.run;
     const auto saved = retry_while_busy(store, [&] { return recorder.save_pending(); });
     if (!saved) return with_resume_advice(saved.error(), execution);
@@ -248,10 +251,14 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
             print_unmatched();
             return ExecutionResult{code, false};
         });
-    const store::RunEnd run_end{
-        clock.wall(),           execution.seconds_before + took.count(), complete,
-        static_cast<int>(code), recorder.mismatches().empty(),           recorder.mismatches(),
-        finished.reason};
+    const store::RunEnd run_end{clock.wall(),
+                                execution.seconds_before + took.count(),
+                                complete,
+                                static_cast<int>(code),
+                                recorder.mismatches().empty(),
+                                recorder.mismatches(),
+                                finished.reason,
+                                std::move(writes)};
     const auto counted_states = store.extent_of(run.id);
     const auto closed =
         archive::record_end(run.folder, run_end,
@@ -298,10 +305,17 @@ bool diagnose(const Ready& ready, store::Store& store, const Execution& executio
 
 }  // namespace
 
-Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
+Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store,
                                       const Execution& execution) {
     const SystemClock clock;
     const SteadyTime since = clock.steady();
+    Ready ready = prepared;
+    std::vector<std::string> notes = execution.notes;
+    const fs::path& folder = execution.run.folder;
+    if (auto isolated = Isolation::begin(ready, folder, folder / "modules",
+                                         [&](std::string_view line) { notes.emplace_back(line); });
+        !isolated)
+        return tl::unexpected(isolated.error());
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
         std::fopen((execution.run.folder / "run.log").c_str(), "ae"), &std::fclose);
     display::Display display(display_options(execution.verbosity, ready.settings, run_log.get()),
@@ -309,14 +323,14 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
     display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
                             counted(static_cast<long>(execution.plan.modules.size()), "module"),
                             ready.settings.jobs(), settings_words(ready)));
-    for (const auto& note : execution.notes) display.say("note: " + printable(note));
+    for (const auto& note : notes) display.say("note: " + printable(note));
 
-    Recorder recorder(
-        store, execution.run.id, execution.run.folder,
-        {ready.suite.framework, attempt_limits(ready, execution.plan), execution.plan.flaky_fails,
-         ready.settings.text(Setting::confirm) == "all", execution.plan.fail_on,
-         !ready.child.keep_going, execution.shared->evidence, execution.expectations},
-        execution.plan.modules);
+    Recorder recorder(store, execution.run.id, execution.run.folder,
+                      {ready.suite.framework, attempt_limits(ready, execution.plan),
+                       execution.plan.flaky_fails, ready.settings.text(Setting::confirm) == "all",
+                       execution.plan.fail_on, !ready.child.keep_going, execution.shared->evidence,
+                       execution.expectations, isolation_of(ready)},
+                      execution.plan.modules);
     Jobs jobs(ready, execution);
     // The event loop must not wait: a later tick stores what a busy database refuses.
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};
@@ -340,8 +354,10 @@ Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
         ended && diagnose(ready, store, execution, clock, display, recorder);
     display.finish();
     execution.shared->evidence = recorder.evidence();
-    return close_run(store, ready, execution, clock, since, finished, recorder,
-                     diagnosis_interrupted);
+    std::vector<WrittenFiles> writes = execution.earlier_writes;
+    if (ready.isolation) add_writes(writes, ready.isolation->writes());
+    return close_run(store, prepared, execution, clock, since, finished, recorder,
+                     diagnosis_interrupted, std::move(writes));
 }
 
 }  // namespace compat::run

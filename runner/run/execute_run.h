@@ -25,8 +25,9 @@ struct Execution {
     int verbosity = 0;
     bool resumed = false;  // interrupted before; a part of it is stored
     double seconds_before = 0;
-    bool keep_empty = true;  // store it even if it selected no test
-    std::string shard;       // "2/5"; empty: the run is whole
+    std::vector<WrittenFiles> earlier_writes{};  // by tests of an earlier sitting
+    bool keep_empty = true;                      // store it even if it selected no test
+    std::string shard;                           // "2/5"; empty: the run is whole
     ExtraReports extra{};
     analysis::Expectations expectations{};
     std::shared_ptr<SharedByRuns> shared = std::make_shared<SharedByRuns>();
@@ -39,7 +40,7 @@ struct ExecutionResult {
 };
 
 // The run is in the store and its plan is written.
-[[nodiscard]] Expected<ExecutionResult> execute_run(const Ready& ready, store::Store& store,
+[[nodiscard]] Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store,
                                                     const Execution& execution);
 
 }  // namespace compat::run

@@ -12,6 +12,7 @@
 #include "runner/run/collect.h"
 #include "runner/run/diagnosis/diagnose.h"
 #include "runner/run/fingerprint.h"
+#include "runner/run/isolation/isolation.h"
 #include "runner/run/variables.h"
 
 namespace compat::run {
@@ -32,7 +33,8 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
         const config::Value& value = ready.settings[row.setting];
         const bool ours_alone = row.setting == Setting::progress || row.setting == Setting::color ||
                                 row.setting == Setting::issue_text ||
-                                row.setting == Setting::jobs || row.setting == Setting::results;
+                                row.setting == Setting::jobs || row.setting == Setting::results ||
+                                config::is_of_place(row);
         if (row.flag.empty() || ours_alone || !value.given()) continue;
         if (row.setting == Setting::macos && ready.child.simulate != "mps") continue;
         if (config::is_switch(row)) {
@@ -90,6 +92,9 @@ store::RunInfo described(const RunRequest& request, const config::Invocation& in
     info.keep_going = ready.child.keep_going;
     info.seeds = ready.settings.seeds();
     info.diagnose = ready.diagnose;
+    info.column = request.column;
+    info.isolation = ready.settings.text(Setting::isolation);
+    info.network = has_network(ready);
     info.commit = prepared.source.commit;
     info.dirty = prepared.source.dirty;
     info.remote = prepared.source.remote;

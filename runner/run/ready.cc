@@ -10,6 +10,7 @@
 #include "runner/display/device_lines.h"
 #include "runner/prepare/share.h"
 #include "runner/run/devices/device_choice.h"
+#include "runner/run/isolation/isolation.h"
 #include "runner/run/variables.h"
 #include "suites/load.h"
 
@@ -113,6 +114,8 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     child.fallback = ready.settings.on(Setting::fallback);
     child.threads = std::max(1, cores / ready.settings.jobs());
     child.inherited = inherited_environment();
+    if (need == Need::children && ready.settings.text(Setting::isolation) == "sandbox")
+        if (auto works = check_sandbox(); !works) return works;
     if (auto checked = check_simulation(ready, need); !checked) return checked;
     if (need == Need::children)
         if (auto chosen = choose_device(ready, say); !chosen) return chosen;
@@ -153,6 +156,7 @@ exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
     job.id = paths.id;
     job.log = paths.log;
     job.events = paths.events;
+    if (ready.isolation) job.sandbox = ready.isolation->sandbox();
     job.timeout = ready.settings.timeout();
     job.log_bytes = ready.suite.limits.log_bytes;
     return job;

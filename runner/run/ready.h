@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 
 namespace compat::run {
 
+class Isolation;
+
 struct Ready {
     prepare::Share share;
     suites::Suite suite;
@@ -24,6 +27,7 @@ struct Ready {
     // The user's, in which "{device}" is not filled in.
     plan::Variables given_variables{};
     std::vector<std::string> given_options{};
+    std::shared_ptr<Isolation> isolation{};  // of the children; null: they have none (yet)
 };
 
 // Reads the suite and resolves the settings. Writes and starts nothing, so that their errors come

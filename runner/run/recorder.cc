@@ -48,7 +48,8 @@ Recorder::Recorder(store::Store& store, std::string run, fs::path run_folder, Se
       modules_(std::move(modules)) {}
 
 ModuleRecord Recorder::read(size_t module, int number, const ProcessEnd& end) const {
-    return read_attempt(folder_, settings_.framework, modules_[module].path, number, end);
+    return read_attempt(folder_, {settings_.framework, settings_.isolation}, modules_[module].path,
+                        number, end);
 }
 
 void Recorder::save(size_t module, store::JobResult result) {
@@ -299,7 +300,7 @@ Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found,
     }
     const int number = next_number(module);
     const std::string& path = modules_[module].path;
-    auto left = attempt_left(folder_, settings_.framework, path, number,
+    auto left = attempt_left(folder_, {settings_.framework, settings_.isolation}, path, number,
                              ProcessEnd::stopped("the runner ended before it"));
     std::error_code error;
     // A file of ids alone would be taken for that of the attempt to come.
@@ -323,8 +324,9 @@ Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found,
 std::vector<Step> Recorder::job_finished(const Assignment& assignment,
                                          const exec::JobFinished& finished) {
     const size_t module = assignment.module;
-    store::JobResult result = attempt_result(folder_, settings_.framework, modules_[module].path,
-                                             assignment.number, assignment.kind, finished);
+    store::JobResult result =
+        attempt_result(folder_, {settings_.framework, settings_.isolation}, modules_[module].path,
+                       assignment.number, assignment.kind, finished);
     if (assignment.kind != AttemptKind::whole) result.only = assignment.only;
 
     account(module, result.record);

@@ -55,6 +55,7 @@ class Recorder {
         bool gives_verdicts = true;
         plan::EarlierFailures evidence{};  // of earlier runs of the same command
         analysis::Expectations expectations{};
+        parsers::Isolation isolation{};
     };
     Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
              Settings settings, std::vector<archive::PlannedModule> modules);

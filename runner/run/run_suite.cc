@@ -18,6 +18,7 @@
 #include "runner/run/database_wait.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/new_run.h"
+#include "runner/run/slurm/run_on_slurm.h"
 
 namespace compat::run {
 
@@ -139,12 +140,25 @@ void print_noise(const analysis::Comparison& compared) {
           counted(static_cast<long>(compared.runs()), "run"));
 }
 
+// A shard of a plan runs where it was started.
+bool goes_to_slurm(const RunRequest& request, const config::Invocation& invocation) {
+    const bool is_shard = !request.shard.empty() && !invocation.flags.contains(Setting::on);
+    return !request.part && !is_shard && !request.dry_run &&
+           config::text_before_suite(invocation, Setting::on) == "slurm";
+}
+
+Expected<RunResult> run_here_or_there(const RunRequest& request,
+                                      const config::Invocation& invocation) {
+    return goes_to_slurm(request, invocation) ? run_on_slurm(request, invocation)
+                                              : run_once(request, invocation);
+}
+
 Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& invocation) {
     std::vector<ExitCode> codes;
     analysis::Comparison compared;
     for (int i = 1; i <= request.repeat; ++i) {
         if (request.verbosity >= 0) print("\nrun {} of {}\n", i, request.repeat);
-        const auto result = run_once(request, invocation);
+        const auto result = run_here_or_there(request, invocation);
         if (!result) return tl::unexpected(result.error());
         codes.push_back(result->code);
         const size_t run = compared.add_run();
@@ -163,7 +177,9 @@ Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& in
 
 Expected<ExitCode> run_suite(const RunRequest& request, const config::Invocation& invocation) {
     if (request.repeat > 1 && !request.dry_run) return run_repeated(request, invocation);
-    return run_once(request, invocation).map([](const RunResult& result) { return result.code; });
+    return run_here_or_there(request, invocation).map([](const RunResult& result) {
+        return result.code;
+    });
 }
 
 }  // namespace compat::run

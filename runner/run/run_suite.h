@@ -42,6 +42,7 @@ struct RunRequest {
     ExtraReports reports{};
     int repeat = 1;         // runs, one after the other
     std::string repeat_of;  // the first of them; empty: this run
+    std::string column;     // of a nightly matrix, by its name; empty: of none
     // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;
     bool diagnose = true;                    // false: whatever the settings say

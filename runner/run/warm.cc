@@ -9,6 +9,7 @@
 
 #include "runner/base/names.h"
 #include "runner/prepare/tool.h"
+#include "runner/run/isolation/isolation.h"
 
 namespace compat::run {
 
@@ -70,6 +71,8 @@ exec::Job zygote_job(const Ready& ready, const std::string& id,
     job.cwd = ready.child.root;
     job.common_env = std::move(common);
     job.env = {{"COMPAT_JOB", id}};
+    if (ready.isolation) job.sandbox = ready.isolation->sandbox();
+    if (job.sandbox) job.env.emplace_back(exec::kSandboxVariable, job.sandbox->forked);
     return job;
 }
 
@@ -111,6 +114,8 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
 
 std::shared_ptr<exec::EarlyZygote> early_zygote(const Ready& ready, const std::string& series,
                                                 const Preload& preload) {
+    // An isolated run's zygote sees folders that the run has not made yet.
+    if (ready.settings.text(Setting::isolation) != "off") return nullptr;
     archive::RunFolder place;
     place.id = make_run_id(series, SystemClock().wall(), std::random_device{}());
     place.folder = fs::absolute(ready.settings.text(Setting::results));

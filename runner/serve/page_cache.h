@@ -29,7 +29,8 @@ struct Part {
 
 struct MadePage {
     std::map<std::string, Part, std::less<>> parts;
-    Part document;         // HTML
+    Part document;         // HTML, unless `type` says otherwise
+    std::string type{};    // its media type; empty: HTML
     std::string redirect;  // instead of parts: where the page is
     bool live = false;     // its parts change by themselves
     // Folders of the runs that it shows, and their stamp before they were read: the page is made

@@ -17,6 +17,7 @@
 #include "runner/display/device_lines.h"
 #include "runner/run/comparison/baseline.h"
 #include "runner/run/reporting.h"
+#include "runner/run/site/read_site.h"
 #include "runner/serve/address.h"
 #include "runner/store/comparable.h"
 
@@ -216,6 +217,41 @@ Expected<MadePage> PageMakers::gap_log() const {
             builder.page.live = true;
             return std::move(builder.page);
         });
+}
+
+Expected<MadePage> PageMakers::site(const std::string& name) const {
+    const auto store = open();
+    if (!store) return tl::unexpected(store.error());
+    PageBuilder builder("/site/" + name + "/");
+    const auto read = store->snapshot([&]() -> Expected<void> {
+        auto site = run::SiteReader::open(*store, results_);
+        if (!site) return tl::unexpected(site.error());
+        if (name == "index.html")
+            return site->matrix().map(
+                [&](const reports::SiteView& view) { reports::site_parts(view, builder.sink()); });
+        for (const run::SiteBadge& badge : site->badges())
+            if (badge.file == name) {
+                builder.page.document =
+                    make_part(reports::badge_svg(site->suites()[badge.suite].cells[badge.cell]));
+                builder.page.type = "image/svg+xml";
+                return {};
+            }
+        for (const run::SiteSuite& suite : site->suites()) {
+            if (name == suite.folder + "index.html")
+                return site->suite(suite).map([&](const reports::SuiteView& view) {
+                    reports::suite_parts(view, builder.sink());
+                });
+            for (const run::TestsPage& page : suite.pages)
+                if (name == suite.folder + page.name)
+                    return site->tests(suite, page).map([&](const reports::SiteTests& view) {
+                        reports::tests_parts(view, builder.sink());
+                    });
+        }
+        return fail(ErrorKind::usage, fmt::format("the site has no page {}", name),
+                    "the matrix leads to every suite and test");
+    });
+    if (!read) return tl::unexpected(read.error());
+    return std::move(builder.page);
 }
 
 Expected<fs::path> PageMakers::folder_of(const std::string& run) const {

@@ -22,6 +22,7 @@ using Components = std::vector<std::string>;
 constexpr unsigned kOk = 200, kPartial = 206, kFound = 302, kNotModified = 304, kBadRequest = 400,
                    kNotFound = 404, kUnsatisfiable = 416, kServerError = 500;
 constexpr std::string_view kParts = "parts";
+constexpr std::string_view kSite = "site";  // begins the addresses of a site's files
 constexpr std::string_view kHtml = "text/html; charset=utf-8";
 constexpr std::string_view kJson = "application/json";
 // A file's own: report.html may run its script, but as a page of no origin, which can read nothing
@@ -168,6 +169,7 @@ void Pages::answer(Request request, Respond respond) {
 void Pages::answer_in_thread(const Request& request, const Components& path,
                              const Respond& respond) {
     if (path.size() == 1 && path[0] == "latest") return respond(redirect_to("/runs/latest/"));
+    if (!path.empty() && path[0] == kSite) return answer_site(request, path, respond);
     const PageRow* const row = row_of(path);
     if (!row) return respond(no_such_page());
     const auto begin = path.begin();
@@ -185,6 +187,25 @@ void Pages::answer_in_thread(const Request& request, const Components& path,
         row->is_slow, is_part ? rest[1] : "", respond);
 }
 
+// The addresses below /site/ are those of the files that `runner site` writes, so that the links of
+// both lead to the same.
+void Pages::answer_site(const Request& request, const Components& path, const Respond& respond) {
+    Components names(path.begin() + 1, path.end());
+    if (names.empty() || names == Components{""}) return respond(redirect_to("/site/index.html"));
+    if (names.size() == 3 && names[0] == "runs" && names[2] == "report.html")
+        return respond(redirect_to(run_address(names[1])));
+    std::string part;
+    if (names.size() > 2 && names.end()[-2] == kParts) {
+        part = names.back();
+        names.resize(names.size() - 2);
+    }
+    std::string name;
+    for (const std::string& component : names) name += (name.empty() ? "" : "/") + component;
+    answer_page(
+        request, "/site/" + name, [this, name] { return makers_.site(name); }, /*is_slow=*/true,
+        std::move(part), respond);
+}
+
 void Pages::answer_page(const Request& request, const std::string& key, const PageCache::Make& make,
                         bool is_slow, std::string part, const Respond& respond) {
     const auto start_job = [this, is_slow](std::function<void()> job) {
@@ -193,18 +214,19 @@ void Pages::answer_page(const Request& request, const std::string& key, const Pa
         else
             job();
     };
-    cache_.get(key, make, start_job,
-               [this, request, part = std::move(part), respond](const PageOrError& made) {
-                   if (!made) return respond(refusal_of(made.error()));
-                   const MadePage& page = **made;
-                   if (!page.redirect.empty()) return respond(redirect_to(page.redirect));
-                   if (part.empty())
-                       return respond(part_response(request, page.document, kHtml, page.live));
-                   const auto at = page.parts.find(part);
-                   respond(at == page.parts.end()
-                               ? text_response(kNotFound, "This page has no such part.")
-                               : part_response(request, at->second, kJson, page.live));
-               });
+    cache_.get(
+        key, make, start_job,
+        [this, request, part = std::move(part), respond](const PageOrError& made) {
+            if (!made) return respond(refusal_of(made.error()));
+            const MadePage& page = **made;
+            if (!page.redirect.empty()) return respond(redirect_to(page.redirect));
+            if (part.empty())
+                return respond(part_response(request, page.document,
+                                             page.type.empty() ? kHtml : page.type, page.live));
+            const auto at = page.parts.find(part);
+            respond(at == page.parts.end() ? text_response(kNotFound, "This page has no such part.")
+                                           : part_response(request, at->second, kJson, page.live));
+        });
 }
 
 Response Pages::file(const Request& request, const Components& path) {

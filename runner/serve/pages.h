@@ -34,6 +34,7 @@ class Pages {
   private:
     using Components = std::vector<std::string>;
     void answer_in_thread(const Request& request, const Components& path, const Respond& respond);
+    void answer_site(const Request& request, const Components& path, const Respond& respond);
     void answer_page(const Request& request, const std::string& key, const PageCache::Make& make,
                      bool is_slow, std::string part, const Respond& respond);
     [[nodiscard]] Response file(const Request& request, const Components& path);

@@ -11,6 +11,7 @@
 #include "runner/store/comparable.h"
 #include "runner/store/edge.h"
 #include "runner/store/json_column.h"
+#include "runner/store/queries.h"
 #include "runner/store/reader.h"
 #include "runner/store/store_impl.h"
 
@@ -137,24 +138,7 @@ Expected<void> each_failure(const Store& store, std::string_view run,
 
 Expected<std::vector<std::int64_t>> flaky_results(const Store& store, std::string_view run) {
     return reading(store, run, [](Database& database, std::int64_t id) {
-        // As analysis::verdicts_of: a failure in a fork that a fresh process does not repeat is of
-        // the fork, unless forks themselves differ.
-        Statement row = database.prepare(R"sql(
-            SELECT DISTINCT decided.id
-            FROM result AS other
-            CROSS JOIN attempt AS its ON its.id = other.attempt AND its.kind <> 'diagnostic'
-            CROSS JOIN result AS decided ON decided.test = other.test AND decided.run = other.run
-                AND decided.verdict = 1 AND decided.state = 'passed'
-            CROSS JOIN attempt AS decides ON decides.id = decided.attempt
-            WHERE other.run = ?1 AND other.verdict = 0
-                AND other.state IN ('failed', 'errored', 'crashed', 'timed_out')
-                AND (NOT its.forked OR decides.forked OR EXISTS (
-                    SELECT 1
-                    FROM result AS third
-                    JOIN attempt AS fork ON fork.id = third.attempt AND fork.forked
-                        AND fork.kind <> 'diagnostic'
-                    WHERE third.test = other.test AND third.run = other.run
-                        AND third.state IN ('passed', 'skipped', 'xfailed', 'xpassed'))))sql");
+        Statement row = database.prepare(retried_results("other.run = ?1"));
         row.bind(1, id);
         std::vector<std::int64_t> results;
         while (row.step()) results.push_back(row.integer(0));
@@ -268,12 +252,12 @@ Expected<std::vector<StateInSeries>> states_in_series(const Store& store,
     return guarded(database.file(), [&]() -> Expected<std::vector<StateInSeries>> {
         std::vector<std::int64_t> rows;
         for (const SeriesRun& run : runs) rows.push_back(run.row);
-        // By the index of a test's results, so that it costs the runs asked for and no others.
         Statement row = database.prepare(R"sql(
             SELECT result.run, state
             FROM test
-            CROSS JOIN result ON result.test = test.id AND verdict = 1
-                AND result.run IN (SELECT value FROM json_each(?2))
+            CROSS JOIN json_each(?2)
+            CROSS JOIN result ON result.run = json_each.value AND result.test = test.id
+                AND verdict = 1
             WHERE test.case_id = ?1)sql");
         row.bind_all(test, nlohmann::json(rows).dump());
         std::vector<std::optional<parsers::State>> states(runs.size());

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <thread>
+#include <unordered_map>
 
 #include "runner/base/names.h"
 
@@ -12,6 +13,7 @@ namespace compat::store {
 namespace {
 
 constexpr int kPrimaryCode = 0xff;
+constexpr std::size_t kIdleStatements = 64;
 
 void sql_text_hash(sqlite3_context* context, int, sqlite3_value** values) {
     const auto* bytes = static_cast<const char*>(sqlite3_value_blob(values[0]));
@@ -25,8 +27,14 @@ struct Database::State {
     struct Close {
         void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
     };
+    struct Finalize {
+        void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+    };
+    using IdleStatement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
     std::filesystem::path file;
     std::unique_ptr<sqlite3, Close> connection;
+    std::unordered_multimap<std::string, IdleStatement> idle;  // by their SQL
     std::function<int()> step_hook;
     std::function<void(std::string_view)> prepare_hook;
 
@@ -143,6 +151,8 @@ Database Database::open(const std::filesystem::path& file, Mode mode,
         }
     }
     database.execute("PRAGMA synchronous = NORMAL");
+    // Without it, the pages of a large transaction go to the disk again and again.
+    database.execute("PRAGMA cache_size = -65536");  // KiB
     return database;
 }
 
@@ -161,6 +171,8 @@ void Database::execute(const std::string& sql) {
 
 Statement Database::prepare(std::string_view sql) {
     if (state_->prepare_hook) state_->prepare_hook(sql);
+    if (const auto idle = state_->idle.find(std::string(sql)); idle != state_->idle.end())
+        return {state_, state_->idle.extract(idle).mapped().release()};
     sqlite3_stmt* statement = nullptr;
     const int code =
         sqlite3_prepare_v3(state_->connection.get(), sql.data(), static_cast<int>(sql.size()),
@@ -189,10 +201,16 @@ void Database::set_prepare_hook(std::function<void(std::string_view)> hook) {
 
 const std::filesystem::path& Database::file() const { return state_->file; }
 
-void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+void Statement::Keep::operator()(sqlite3_stmt* statement) const {
+    Database::State::IdleStatement idle(statement);
+    if (state->idle.size() >= kIdleStatements) return;
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+    state->idle.emplace(sqlite3_sql(statement), std::move(idle));
+}
 
 void Statement::check(int code) const {
-    if (code != SQLITE_OK) state_->raise(code);
+    if (code != SQLITE_OK) statement_.get_deleter().state->raise(code);
 }
 
 Statement& Statement::bind(int index, std::int64_t value) {
@@ -218,8 +236,9 @@ Statement& Statement::bind(int index, std::nullopt_t) {
 }
 
 bool Statement::step() {
-    if (state_->step_hook)
-        if (const int code = state_->step_hook(); code != SQLITE_OK)
+    const Database::State& state = *statement_.get_deleter().state;
+    if (state.step_hook)
+        if (const int code = state.step_hook(); code != SQLITE_OK)
             throw SqlError(code, sqlite3_errstr(code));
     switch (const int code = sqlite3_step(statement_.get()); code & kPrimaryCode) {
         case SQLITE_ROW:
@@ -227,7 +246,7 @@ bool Statement::step() {
         case SQLITE_DONE:
             return false;
         default: {
-            const SqlError error(code & kPrimaryCode, sqlite3_errmsg(state_->connection.get()));
+            const SqlError error(code & kPrimaryCode, sqlite3_errmsg(state.connection.get()));
             reset();
             throw error;
         }

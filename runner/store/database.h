@@ -118,15 +118,16 @@ class Statement {
 
   private:
     friend class Database;
-    struct Finalize {
+    // Keeps it for the next Statement with this text: making one costs more than inserting a row.
+    struct Keep {
+        std::shared_ptr<Database::State> state;
         void operator()(sqlite3_stmt* statement) const;
     };
     Statement(std::shared_ptr<Database::State> state, sqlite3_stmt* statement)
-        : state_(std::move(state)), statement_(statement) {}
+        : statement_(statement, Keep{std::move(state)}) {}
     void check(int code) const;
 
-    std::shared_ptr<Database::State> state_;
-    std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+    std::unique_ptr<sqlite3_stmt, Keep> statement_;
 };
 
 // Rolled back unless committed. A write takes the lock at once, so that no later statement can fail

@@ -327,16 +327,16 @@ Expected<std::vector<CurrentHit>> GapLog::current_hits() const {
             JOIN suite ON suite.id = run.suite
             WHERE count > 0 AND NOT EXISTS (
                 SELECT 1
-                FROM test
-                CROSS JOIN result ON result.test = test.id
-                CROSS JOIN run AS later ON later.id = result.run
-                WHERE test.suite = run.suite AND test.case_id BETWEEN
+                FROM run AS later
+                CROSS JOIN test ON test.suite = later.suite
+                CROSS JOIN result ON result.run = later.id AND result.test = test.id
+                WHERE test.case_id BETWEEN
                       iif(instr(gap_hit.test, '::<'),
                           substr(gap_hit.test, 1, instr(gap_hit.test, '::<') + 1), gap_hit.test)
                       AND iif(instr(gap_hit.test, '::<'),
                               substr(gap_hit.test, 1, instr(gap_hit.test, '::<')) || ';',
                               gap_hit.test)
-                  AND result.run > run.id AND result.verdict = 1
+                  AND result.verdict = 1
                   AND result.state NOT IN ('skipped', 'not_run') AND {1})
             AND NOT (gap_hit.test = '' AND EXISTS (
                 SELECT 1 FROM run AS later WHERE later.complete = 1 AND {1}))

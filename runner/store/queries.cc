@@ -106,7 +106,8 @@ std::vector<RunSummary> list_runs(Database& database) {
             SELECT run.name, suite.name, series, started_ms, device, simulated, shim, torch,
                 folder, modules, shard, {}, {},
                 policy, fallback, json_array_length(rerun_argv) = 0, repeat_of,
-                framework, masquerade, keep_going, seeds
+                framework, masquerade, keep_going, seeds, "column", commit_id, dirty,
+                exercised_good, exercised_broken
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -137,6 +138,11 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.masquerade = row.flag(rest + 5);
         run.keep_going = row.flag(rest + 6);
         run.seeds = static_cast<int>(row.integer(rest + 7));
+        run.column = row.text(rest + 8);
+        run.commit = row.text(rest + 9);
+        run.dirty = row.flag(rest + 10);
+        run.exercised_good = row.integer(rest + 11);
+        run.exercised_broken = row.integer(rest + 12);
     }
     return runs;
 }
@@ -169,6 +175,28 @@ Expected<std::int64_t> run_row(Database& database, std::string_view id) {
     return row.integer(0);
 }
 
+std::string retried_results(std::string_view which) {
+    // As analysis::verdicts_of: a failure in a fork that a fresh process does not repeat is of the
+    // fork, unless forks themselves differ.
+    return fmt::format(R"sql(
+            SELECT DISTINCT decided.id
+            FROM result AS other
+            CROSS JOIN attempt AS its ON its.id = other.attempt AND its.kind <> 'diagnostic'
+            CROSS JOIN result AS decided ON decided.test = other.test AND decided.run = other.run
+                AND decided.verdict = 1 AND decided.state = 'passed'
+            CROSS JOIN attempt AS decides ON decides.id = decided.attempt
+            WHERE {} AND other.verdict = 0
+                AND other.state IN ('failed', 'errored', 'crashed', 'timed_out')
+                AND (NOT its.forked OR decides.forked OR EXISTS (
+                    SELECT 1
+                    FROM result AS third
+                    JOIN attempt AS fork ON fork.id = third.attempt AND fork.forked
+                        AND fork.kind <> 'diagnostic'
+                    WHERE third.test = other.test AND third.run = other.run
+                        AND third.state IN ('passed', 'skipped', 'xfailed', 'xpassed'))))sql",
+                       which);
+}
+
 std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
                                      std::string_view suite) {
     Statement row = database.prepare(
@@ -184,8 +212,9 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
             WHERE other.test = result.test AND other.run = result.run), attempt.log
             FROM test
             JOIN suite ON suite.id = test.suite
-            JOIN result ON result.test = test.id AND result.verdict = 1
-            JOIN run ON run.id = result.run
+            CROSS JOIN run ON run.suite = test.suite
+            CROSS JOIN result ON result.run = run.id AND result.test = test.id
+                AND result.verdict = 1
             JOIN attempt ON attempt.id = result.attempt
             JOIN module ON module.id = attempt.module
             WHERE test.case_id = ?1 AND (?2 = '' OR suite.name = ?2)
@@ -206,9 +235,9 @@ std::vector<std::string> tests_with(Database& database, std::string_view part, s
             FROM test
             WHERE instr(case_id, ?1) > 0 AND EXISTS (
                 SELECT 1
-                FROM result
-                JOIN run ON run.id = result.run
-                WHERE result.test = test.id AND (?2 = '' OR run.name = ?2))
+                FROM run
+                CROSS JOIN result ON result.run = run.id AND result.test = test.id
+                WHERE run.suite = test.suite AND (?2 = '' OR run.name = ?2))
             ORDER BY case_id LIMIT ?3)sql");
     row.bind_all(part, run, limit);
     return column(row);
@@ -338,7 +367,7 @@ std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run, std:
                 WHERE failure.result = result.id AND NOT also
                 ORDER BY subtest IS NOT NULL, id LIMIT 1), '')
             FROM test
-            CROSS JOIN result ON result.test = test.id AND result.run = ?1 AND verdict = 1
+            CROSS JOIN result ON result.run = ?1 AND result.test = test.id AND verdict = 1
             WHERE test.case_id = ?2)sql");
     row.bind_all(run, test);
     if (!row.step()) return std::nullopt;

@@ -41,7 +41,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
                 folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose,
-                expectations_file, expectations
+                expectations_file, expectations, isolation, network, "column"
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE run.id = ?)sql");
@@ -79,17 +79,21 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.repeat_of = row.text(26);
     info.diagnose = row.flag(29);
     info.expectations_file = row.text(30);
+    info.isolation = row.text(32);
+    info.network = row.flag(33);
     if (std::string entries = row.text(31); entries != "[]") info.expectations = std::move(entries);
+    info.column = row.text(34);
     return info;
 }
 
 std::optional<RunEnd> read_end_of(Database& database, std::int64_t run) {
     Statement row =
-        database.prepare(fmt::format("SELECT {} FROM run WHERE id = ?", kRunEndColumns));
+        database.prepare(fmt::format("SELECT {}, writes FROM run WHERE id = ?", kRunEndColumns));
     row.bind(1, run);
     row.step();
     auto end = read_end(row, 0);
     if (!end) return end;
+    end->writes = from_column<decltype(end->writes)>(row.text(6), "run.writes", run);
     Statement rows =
         database.prepare("SELECT module, message FROM mismatch WHERE run = ? ORDER BY id");
     rows.bind(1, run);

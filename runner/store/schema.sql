@@ -56,7 +56,13 @@ CREATE TABLE run (
     seeds INTEGER NOT NULL DEFAULT 0,
     diagnose INTEGER NOT NULL DEFAULT 0,
     expectations_file TEXT NOT NULL DEFAULT '',
-    expectations TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(expectations)));
+    expectations TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(expectations)),
+    isolation TEXT NOT NULL DEFAULT 'off',
+    network INTEGER NOT NULL DEFAULT 1,
+    writes TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(writes)),
+    "column" TEXT NOT NULL DEFAULT '',
+    exercised_good INTEGER NOT NULL DEFAULT 0,
+    exercised_broken INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 
@@ -85,7 +91,9 @@ CREATE TABLE module (                            -- what was planned, whether it
     not_run INTEGER NOT NULL DEFAULT 0,
     run_started_ms INTEGER NOT NULL DEFAULT 0,
     sharded INTEGER NOT NULL DEFAULT 0,
-    not_run_reason TEXT NOT NULL DEFAULT '',                  -- in the plan, from 0
+    not_run_reason TEXT NOT NULL DEFAULT '',
+    exercised_good INTEGER NOT NULL DEFAULT 0,
+    exercised_broken INTEGER NOT NULL DEFAULT 0,                  -- in the plan, from 0
     UNIQUE (run, path)
 );
 
@@ -158,7 +166,6 @@ CREATE TABLE result (                            -- a test in an attempt
     started_ms INTEGER);
 CREATE INDEX result_by_attempt ON result (attempt);
 CREATE INDEX result_by_state ON result (run, verdict, state);
-CREATE INDEX result_by_test ON result (test, run);
 
 CREATE TABLE subtest (
     id        INTEGER PRIMARY KEY,
@@ -317,6 +324,23 @@ CREATE TABLE "failure" (
 CREATE INDEX failure_by_result ON failure (result);
 CREATE INDEX failure_by_subtest ON failure (subtest) WHERE subtest IS NOT NULL;
 CREATE INDEX failure_by_signature ON failure (signature) WHERE signature IS NOT NULL;
+CREATE INDEX result_of_test ON result (run, test);
+CREATE INDEX module_by_position ON module (run, position);
+
+CREATE TRIGGER module_exercised_removed AFTER DELETE ON module
+BEGIN
+    UPDATE run SET exercised_good = exercised_good - OLD.exercised_good,
+        exercised_broken = exercised_broken - OLD.exercised_broken
+    WHERE id = OLD.run;
+END;
+
+CREATE TRIGGER module_exercised AFTER UPDATE OF exercised_good, exercised_broken ON module
+BEGIN
+    UPDATE run SET
+        exercised_good = exercised_good - OLD.exercised_good + NEW.exercised_good,
+        exercised_broken = exercised_broken - OLD.exercised_broken + NEW.exercised_broken
+    WHERE id = NEW.run;
+END;
 
 CREATE VIEW v_gap AS
 SELECT gap.symbol, gap.kind, gap.device, gap.simulated, gap.severity, gap.status,

@@ -22,6 +22,7 @@
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/isolation/written_files.h"
 #include "runner/base/leaked_process.h"
 
 namespace compat::store {
@@ -43,11 +44,13 @@ struct RunInfo {
     bool fallback = true;
     bool keep_going = false;  // what the simulated device refuses is written down and not raised
     int seeds = 0;  // attempts at each module, each with another stream of random numbers; 0: none
-    bool diagnose = false;   // failed tests were run again (--diagnose)
-    std::string commit;      // of the suite's source; empty: not from git
-    bool dirty = false;      // the source differs from `commit`
-    std::string remote;      // git remote of the suite's source; empty: none
-    std::string torch;       // version; empty: none installed
+    bool diagnose = false;          // failed tests were run again (--diagnose)
+    std::string isolation = "off";  // off, tree, sandbox
+    bool network = true;            // false: in a sandbox without one
+    std::string commit;             // of the suite's source; empty: not from git
+    bool dirty = false;             // the source differs from `commit`
+    std::string remote;             // git remote of the suite's source; empty: none
+    std::string torch;              // version; empty: none installed
     std::string root;        // absolute: the suite's source and the children's working folder
     std::string links_base;  // links.base of suite.json; empty: none
     std::string python;      // absolute: the interpreter of the children
@@ -63,8 +66,9 @@ struct RunInfo {
     std::string shard;               // "2/5"; empty: the run is whole
     std::string repeat_of;           // the first of runs that differ in nothing (A/A); empty: none
     std::string plan;                // names the plan before it was cut into shards
-    std::string expectations_file;   // absolute, there or not; empty: it has none
-    std::string expectations;        // its entries at the run's start, a JSON array; empty: none
+    std::string column;  // of a nightly matrix, by its name: "cuda (simulated)"; empty: of none
+    std::string expectations_file;  // absolute, there or not; empty: it has none
+    std::string expectations;       // its entries at the run's start, a JSON array; empty: none
 
     friend bool operator==(const RunInfo&, const RunInfo&) = default;
 };
@@ -105,6 +109,7 @@ struct RunEnd {
     bool accounting_closed = true;
     std::vector<StoredMismatch> mismatches;
     std::string not_run_reason;  // why modules that never started did not: "interrupted", "-x"
+    std::vector<WrittenFiles> writes{};  // of an isolated run
 
     friend bool operator==(const RunEnd&, const RunEnd&) = default;
 };
@@ -159,9 +164,14 @@ struct RunSummary {
     std::string folder;
     std::string shard;
     std::string repeat_of;
-    std::optional<RunEnd> end;  // without its mismatches
+    std::string column;
+    std::optional<RunEnd> end;  // without its mismatches and writes
+    std::string commit;
+    bool dirty = false;
     std::int64_t modules = 0;
     StateCounts states{};
+    // Tests that exercised the device (analysis::used_accelerator), good and broken.
+    std::int64_t exercised_good = 0, exercised_broken = 0;
 };
 
 // Which tests of a run are listed.

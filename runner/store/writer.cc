@@ -282,6 +282,40 @@ class JobWriter {
             fmt::join(parsers::kStateNames, ", "), fmt::join(counts, ", ")));
         count.bind(1, module);
         count.run();
+        count_exercised(module);
+    }
+
+    // As analysis::used_accelerator; migration 17 does the same for older rows.
+    void count_exercised(std::int64_t module) {
+        Statement count = database_.prepare(R"sql(
+            UPDATE module SET (exercised_good, exercised_broken) = (
+                SELECT count(*) FILTER (WHERE state IN ('passed', 'xfailed', 'xpassed')),
+                    count(*) FILTER (WHERE state IN
+                        ('failed', 'errored', 'crashed', 'timed_out'))
+                FROM (
+                    SELECT attempt.id AS attempt, device_event.test
+                    FROM attempt
+                    CROSS JOIN device_event ON device_event.attempt = attempt.id
+                    CROSS JOIN site ON site.id = device_event.site AND site.kind IN
+                        ('redirect', 'fold', 'override', 'fallback', 'refusal')
+                    WHERE attempt.module = ?1 AND attempt.shim IS NOT NULL
+                    UNION
+                    SELECT attempt, test
+                    FROM (
+                        SELECT attempt.id AS attempt, kernel_count.test, kernel_count.device,
+                            coalesce(nullif(json_extract(attempt.shim, '$.simulated'), ''),
+                                json_extract(attempt.shim, '$.host')) AS target
+                        FROM attempt
+                        CROSS JOIN kernel_count ON kernel_count.attempt = attempt.id
+                            AND kernel_count.count > 0
+                        WHERE attempt.module = ?1 AND attempt.shim IS NOT NULL)
+                    WHERE target <> 'cpu' AND (device = target OR device GLOB target || ':*')
+                ) AS used
+                CROSS JOIN result ON result.test = used.test AND result.run = ?2
+                    AND result.attempt = used.attempt AND result.verdict = 1)
+            WHERE id = ?1)sql");
+        count.bind_all(module, run_);
+        count.run();
     }
 
     std::int64_t text_id(const std::string& text) { return texts_.id(text_hash(text), text); }
@@ -326,16 +360,17 @@ void write_run(Database& database, const RunInfo& info) {
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
                 folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose,
-                expectations_file, expectations)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?, ?, ?, ?, ?))sql");
+                expectations_file, expectations, isolation, network, "column")
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+                ?, ?, ?, ?, ?, ?, ?, ?))sql");
     add.bind_all(info.id, suite, info.series, ms(info.started), info.framework, info.shim,
                  info.policy, info.masquerade, info.device, info.simulated, info.fallback,
                  info.commit, info.dirty, info.remote, info.torch, info.root, info.links_base,
                  info.python, to_column(env), to_column(info.argv), to_column(info.rerun_argv),
                  info.fingerprint, info.folder, info.folder_format, info.shard, info.plan,
                  info.repeat_of, info.keep_going, info.seeds, info.diagnose, info.expectations_file,
-                 info.expectations.empty() ? "[]" : info.expectations);
+                 info.expectations.empty() ? "[]" : info.expectations, info.isolation,
+                 info.network, info.column);
     add.run();
 }
 
@@ -373,10 +408,10 @@ void write_end(Database& database, std::int64_t run, const RunEnd& end) {
     Statement update = database.prepare(
         R"sql(
             UPDATE run SET finished_ms = ?, duration_s = ?, complete = ?, exit_code = ?,
-                accounting_closed = ?, not_run_reason = ?
+                accounting_closed = ?, not_run_reason = ?, writes = ?
             WHERE id = ?)sql");
     update.bind_all(ms(end.finished), end.duration_s, end.complete, end.exit_code,
-                    end.accounting_closed, end.not_run_reason, run);
+                    end.accounting_closed, end.not_run_reason, to_column(end.writes), run);
     update.run();
     Statement forget = database.prepare("DELETE FROM mismatch WHERE run = ?");
     forget.bind(1, run);

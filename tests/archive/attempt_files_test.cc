@@ -82,10 +82,15 @@ class ReadAttemptAgainTest : public AttemptFilesTest {
     }
     [[nodiscard]] std::optional<parsers::ModuleRecord> read_again(
         AttemptSource source = AttemptSource::files) const {
-        return read_attempt_again(stored_, "unittest", tree_.root(), source);
+        return read_attempt_again(stored_, run_, tree_.root(), source);
     }
 
     store::JobResult stored_;
+    store::RunInfo run_ = [] {
+        store::RunInfo run;
+        run.framework = "unittest";
+        return run;
+    }();
 };
 
 TEST_F(ReadAttemptAgainTest, ReadsTheEventsOrOnlyTheLog) {

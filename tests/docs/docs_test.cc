@@ -43,6 +43,7 @@ constexpr std::array kTables{
     PageTable{"docs/guide/porting.md", "replacements", cuda_replacements},
     PageTable{"docs/guide/porting.md", "cuda only", cuda_only},
     PageTable{"docs/guide/running.md", "limits", limits},
+    PageTable{"docs/guide/slurm.md", "Slurm states", slurm_states},
     PageTable{"docs/reference/device-library.md", "device settings", device_settings},
     PageTable{"docs/reference/device-library.md", "recoveries", recoveries},
     PageTable{"docs/reference/device-library.md", "recovery actions", recovery_actions},
@@ -83,6 +84,7 @@ constexpr std::array kTables{
     PageTable{"docs/reference/terms.md", "device events", device_events},
     PageTable{"docs/reference/terms.md", "porting changes", porting_changes},
     PageTable{"docs/reference/terms.md", "change classes", change_classes},
+    PageTable{"docs/guide/site.md", "standings", standings},
 };
 
 struct GeneratedFile {

@@ -17,6 +17,7 @@
 #include "runner/analysis/changes/change_class.h"
 #include "runner/analysis/expectations/conditions.h"
 #include "runner/analysis/judgement.h"
+#include "runner/analysis/trends/ledger.h"
 #include "runner/analysis/ways/attribution.h"
 #include "runner/analysis/ways/diagnostic_retries.h"
 #include "runner/base/attempt.h"
@@ -25,6 +26,7 @@
 #include "runner/base/gap.h"
 #include "runner/cli/commands.h"
 #include "runner/plan/command.h"
+#include "runner/slurm/states.h"
 #include "suites/load.h"
 #include "tests/docs/tables.h"
 #include "tests/paths.h"
@@ -196,6 +198,15 @@ Rows attribution_rules() {
     return rows;
 }
 
+// Those that leave tests behind.
+Rows slurm_states() {
+    Rows rows;
+    for (const slurm::StateRow& row : slurm::kStates)
+        if (!row.meaning.empty())
+            rows.push_back({code(row.name), std::string(row.meaning), std::string(row.advice)});
+    return rows;
+}
+
 Rows states() { return names_with_prose(parsers::kStateNames); }
 Rows module_outcomes() { return names_with_prose(parsers::kModuleOutcomeNames); }
 Rows attempt_kinds() { return names_with_prose(kAttemptKindNames, 2); }
@@ -204,6 +215,13 @@ Rows blind_spots() {
     Rows rows;
     for (const auto& spot : reports::kBlindSpots)
         rows.push_back({code(spot.name), std::string(spot.words)});
+    return rows;
+}
+
+Rows standings() {
+    Rows rows;
+    for (const auto& row : analysis::kStandings)
+        rows.push_back({code(row.name), std::string(row.means)});
     return rows;
 }
 

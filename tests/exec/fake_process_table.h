@@ -38,6 +38,12 @@ class FakeProcessTable : public ProcessTable {
             if (process.info.parent == self) ours.push_back(pid);
         return ours;
     }
+    std::vector<int> children_of(int parent) const override {
+        std::vector<int> its;
+        for (const auto& [pid, process] : processes)
+            if (process.info.parent == parent) its.push_back(pid);
+        return its;
+    }
     bool is_dying(int pid) const override {
         const auto it = processes.find(pid);
         return it == processes.end() || it->second.dying;

@@ -66,6 +66,27 @@ TEST_F(OwnersTest, AssignsAnOrphanByItsSessionItsVariableOrItsMark) {
     EXPECT_TRUE(processes->has_orphans(kFirst));
 }
 
+TEST_F(OwnersTest, GivesChildrenOfANamespacesInitToItsJob) {
+    constexpr int kOuter = 1'000'100, kInit = 1'000'101, kLeader = 1'000'102;
+    system.add(kOuter, system.self, 15);
+    system.add(kInit, kOuter, 16);
+    system.add(kLeader, kInit, 17);
+    processes->add_helper(kOuter);
+    processes->add(kLeader, "run/3", kInit);
+    EXPECT_FALSE(processes->has_orphans(kLeader));
+    add(50, kInit).job = "run/" + std::to_string(kFirst);
+    add(51, 50);
+    EXPECT_TRUE(processes->has_orphans(kLeader));
+    EXPECT_THAT(descendants_of(kLeader), ElementsAre(50, 51)) << "whatever its variable says";
+    EXPECT_THAT(descendants_of(kFirst), IsEmpty()) << "nor are the init and what made it a job's";
+    EXPECT_EQ(processes->rss_bytes(kLeader), 3000U);
+    system.processes[50].info.ended = true;
+    system.processes.erase(51);
+    EXPECT_FALSE(processes->has_orphans(kLeader)) << "its init has not reaped it yet";
+    processes->remove(kLeader);
+    EXPECT_THAT(descendants_of(kSecond), IsEmpty());
+}
+
 TEST_F(OwnersTest, TreatsAReusedPidAsAnotherProcess) {
     add(50, kFirst);
     EXPECT_THAT(descendants_of(kFirst), ElementsAre(50));

@@ -36,10 +36,31 @@ TEST(Rules, AreWellFormed) {
     }
 }
 
+// The one in which the rule may hold.
+Isolation isolation_of(const Rule& rule) {
+    return {!rule.isolation.empty(), rule.isolation != "no-network"};
+}
+
+TEST(Rules, OfASandboxHoldInOneAlone) {
+    const auto rule_of = [](const Failure& failure, const Isolation& isolation) {
+        return Rules::shipped().diagnose(failure, State::errored, isolation).rule;
+    };
+    const Failure written = failure_of("OSError", "[Errno 30] Read-only file system: '/etc/x'");
+    EXPECT_EQ(rule_of(written, {true, true}), "sandbox-read-only");
+    EXPECT_EQ(rule_of(written, {}), "child-failed");
+    const Failure refused = failure_of("OSError", "[Errno 101] Network is unreachable");
+    EXPECT_EQ(rule_of(refused, {true, false}), "sandbox-no-network");
+    EXPECT_EQ(rule_of(refused, {true, true}), "network") << "it has one";
+    EXPECT_EQ(rule_of(refused, {}), "network");
+    EXPECT_FALSE(Rules::parse(R"({"rules": [{"id": "x", "cause": "hub", "confidence": "low",
+        "isolation": "box", "meaning": "m", "text": "t", "examples": [{"type": "t"}]}]})"));
+}
+
 TEST(Rules, EachDecidesItsExamples) {
     for (const Rule& rule : Rules::shipped().all())
         for (const auto& example : rule.examples) {
-            const Diagnosis diagnosis = Rules::shipped().diagnose(example.failure, example.state);
+            const Diagnosis diagnosis =
+                Rules::shipped().diagnose(example.failure, example.state, isolation_of(rule));
             EXPECT_EQ(diagnosis.rule, rule.id) << example.failure.message;
             EXPECT_EQ(diagnosis.cause, rule.cause);
             EXPECT_EQ(diagnosis.error_class, rule.error_class);

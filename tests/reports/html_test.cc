@@ -134,7 +134,7 @@ class HtmlTest : public testing::Test {
             EXPECT_EQ(run.at("run").at(name), value) << name;
         EXPECT_EQ(run.at("accounting").at("closed"), report.at("accounting").at("closed"));
         for (const char* same : {"links", "diagnoses", "attributions", "clusters", "gaps",
-                                 "redirections", "load_failures", "leaked_processes"})
+                                 "redirections", "load_failures", "leaked_processes", "writes"})
             EXPECT_EQ(run.at(same), report.at(same)) << same;
         for (const json& cause : run.at("causes"))
             EXPECT_EQ(report.at("causes").at(cause.at("name").get<std::string>()),

@@ -136,12 +136,15 @@ inline Run run(const fs::path& root) {
     Run stored;
     stored.info = info(root);
     stored.info.diagnose = true;
+    stored.info.isolation = "sandbox";
+    stored.info.network = false;
     store::RunEnd end;
     end.finished = WallTime(Milliseconds(1795227350123));
     end.duration_s = 20;
     end.complete = false;
     end.exit_code = 130;
     end.not_run_reason = "interrupted";
+    end.writes = {{"source", 2, 30, {{"data/a.txt", "changed", 30}, {"data/b.txt", "deleted", 0}}}};
     stored.end = end;
     stored.duration_s = end.duration_s;
     stored.modules = {{a, {first}, "", std::nullopt, {second}}, {b, {}, "interrupted", 7}};

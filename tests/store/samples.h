@@ -44,6 +44,7 @@ inline RunInfo run(const std::string& id, std::int64_t second, const std::string
     info.shard = "2/5";
     info.plan = "0f1e2d";
     info.repeat_of = "first";
+    info.column = "mps 15 (simulated)";
     info.expectations_file = "/src/alpha/expectations.json";
     info.expectations = R"([{"test":"a.py::T::t"}])";
     return info;
@@ -145,6 +146,7 @@ inline RunEnd end(std::int64_t second, bool complete = true) {
     e.accounting_closed = !complete;
     e.mismatches = {{"tests/test_a.py", "collected 9, ended 8"}, {"", "sums differ"}};
     e.not_run_reason = "interrupted";
+    e.writes = {{"home", 2, 7, {{".cache/x", "new", 7}, {"y", "new", 0}}}};
     return e;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <libproc.h>
 #include <mach-o/dyld.h>
+#include <sys/clonefile.h>
 #include <sys/sysctl.h>
 
 #include <algorithm>
@@ -57,6 +58,14 @@ const char* library_path_variable() { return "DYLD_LIBRARY_PATH"; }
 // getrusage(2): bytes. It counts operations of disks, whose sizes differ.
 UsageBytes bytes_of(const rusage& used) {
     return {static_cast<std::int64_t>(used.ru_maxrss), 0, 0};
+}
+
+FileTimes times_of(const struct stat& file) {
+    return {file.st_atimespec, file.st_mtimespec, file.st_ctimespec};
+}
+
+bool clone_file(const fs::path& from, const fs::path& to) {
+    return ::clonefile(from.c_str(), to.c_str(), CLONE_NOFOLLOW) == 0;
 }
 
 // macOS has no such signal (docs/design/macos.md).

@@ -44,7 +44,11 @@ std::string painted(const Symbol& row, bool color) {
                  : std::string(1, row.symbol);
 }
 
-std::string strip_of(const std::vector<State>& states, std::size_t columns, bool color) {
+}  // namespace
+
+char symbol_of(State state) { return row_of(state).symbol; }
+
+std::string history_strip(const std::vector<State>& states, std::size_t columns, bool color) {
     std::size_t from = 0;
     std::string text;
     if (states.size() > columns) {
@@ -57,9 +61,14 @@ std::string strip_of(const std::vector<State>& states, std::size_t columns, bool
     return text;
 }
 
-}  // namespace
-
-char symbol_of(State state) { return row_of(state).symbol; }
+std::string history_legend(const std::set<State>& used, bool color) {
+    std::string legend;
+    for (const Symbol& row : kSymbols)
+        if (used.contains(row.state))
+            legend += fmt::format("{}{} {}", legend.empty() ? "" : "  ", painted(row, color),
+                                  parsers::name_of(row.state));
+    return legend + "  (oldest run left)";
+}
 
 std::string history_strips(const std::vector<StripRow>& rows, std::size_t columns, bool color) {
     constexpr std::size_t kIndent = 8;
@@ -67,15 +76,10 @@ std::string history_strips(const std::vector<StripRow>& rows, std::size_t column
     std::set<State> used;
     for (const StripRow& row : rows) {
         text += fmt::format("    {}\n{:{}}{}\n", printable(row.name), "", kIndent,
-                            strip_of(row.states, columns - std::min(columns, kIndent), color));
+                            history_strip(row.states, columns - std::min(columns, kIndent), color));
         used.insert(row.states.begin(), row.states.end());
     }
-    std::string legend;
-    for (const Symbol& row : kSymbols)
-        if (used.contains(row.state))
-            legend += fmt::format("{}{} {}", legend.empty() ? "" : "  ", painted(row, color),
-                                  parsers::name_of(row.state));
-    return text + fmt::format("    {}  (oldest run left)\n", legend);
+    return text + fmt::format("    {}\n", history_legend(used, color));
 }
 
 }  // namespace compat::display

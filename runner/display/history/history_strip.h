@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,14 @@ struct StripRow {
 // The symbol of a state: "." for passed, "F" for failed.
 [[nodiscard]] char symbol_of(parsers::State state);
 
-// Two lines a row, its name and its strip, and a legend of the symbols in use. A strip that is
-// wider than `columns` keeps its newest runs and says how many are left out. Lines end with a
-// newline.
+// A strip that is wider than `columns` keeps its newest runs and says how many are left out.
+[[nodiscard]] std::string history_strip(const std::vector<parsers::State>& states,
+                                        std::size_t columns, bool color);
+// "F failed  . passed  (oldest run left)"
+[[nodiscard]] std::string history_legend(const std::set<parsers::State>& used, bool color);
+
+// Two lines a row, its name and its strip, and a legend of the symbols in use. Lines end
+// with a newline.
 [[nodiscard]] std::string history_strips(const std::vector<StripRow>& rows, std::size_t columns,
                                          bool color);
 

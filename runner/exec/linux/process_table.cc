@@ -83,6 +83,7 @@ class LinuxProcessTable final : public ProcessTable {
     [[nodiscard]] std::vector<int> pids() const override;
     [[nodiscard]] std::optional<ProcessInfo> find(int pid) const override;
     [[nodiscard]] std::vector<int> children() const override;
+    [[nodiscard]] std::vector<int> children_of(int pid) const override;
     [[nodiscard]] bool is_dying(int pid) const override;
     [[nodiscard]] std::optional<std::uint64_t> proportional_bytes(int pid) const override;
     [[nodiscard]] std::vector<std::string> argv(int pid, const ProcessInfo& info) const override;
@@ -143,17 +144,18 @@ bool LinuxProcessTable::is_dying(int pid) const {
 
 std::vector<int> LinuxProcessTable::pids() const { return numbers_in("/proc"); }
 
-// The children of all our threads: an orphan may become the child of any thread.
-std::vector<int> LinuxProcessTable::children() const {
+// Of all its threads: an orphan may become the child of any thread.
+std::vector<int> LinuxProcessTable::children_of(int pid) const {
     std::vector<int> found;
-    const int self = ::getpid();
-    for (const int thread : numbers_in("/proc/self/task")) {
-        const auto text = read_proc(self, fmt::format("task/{}/children", thread));
+    for (const int thread : numbers_in(fmt::format("/proc/{}/task", pid))) {
+        const auto text = read_proc(pid, fmt::format("task/{}/children", thread));
         Fields list(text ? std::string_view(*text) : std::string_view());
-        while (const auto pid = list.number()) found.push_back(static_cast<int>(pid));
+        while (const auto child = list.number()) found.push_back(static_cast<int>(child));
     }
     return found;
 }
+
+std::vector<int> LinuxProcessTable::children() const { return children_of(::getpid()); }
 
 std::vector<std::string> LinuxProcessTable::argv(int pid, const ProcessInfo& info) const {
     std::vector<std::string> argv;

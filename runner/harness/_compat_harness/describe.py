@@ -13,6 +13,8 @@ import re
 import traceback
 import types
 
+from _compat_harness import wanted_address
+
 # Bytes of a message or a traceback, which may print whole tensors.
 TEXT_LIMIT = 64 * 1024
 # Bytes of a text shown as one line: a reason, a sub-test's label, a key line.
@@ -128,7 +130,7 @@ class Describer:
             frames.append(self._frame(exception.filename, exception.lineno, "<module>"))
         return {
             "type": type_name(type(exception)),
-            "message": message_of(exception),
+            "message": message_of(exception) + wanted_address.words(exception),
             "traceback": capped(text),
             "phase": phase,
             "frames": frames,

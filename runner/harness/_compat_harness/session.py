@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 
+from _compat_harness import wanted_address
 from _compat_harness.default_dtype import keep_default_dtype
 from _compat_harness.describe import Describer, from_suite, traceback_text
 from _compat_harness.events import Events
@@ -93,6 +94,7 @@ def main(argv):
     only = _read_ids(arguments.only) if arguments.only else None
     events = Events(arguments.events)
     atexit.register(events.check)  # registered first, so called last
+    wanted_address.watch()
     os.chdir(arguments.root)
     root = os.getcwd()
     describer = Describer(root)

@@ -2,7 +2,8 @@
 
 The runner talks to it over a SOCK_SEQPACKET socket. A request is one message of words separated by
 NUL: the harness's arguments for the module, an empty word, and the module's environment variables
-as NAME=VALUE. The write end of the module's log comes with it. The first answer is `ready THREADS`
+as NAME=VALUE. The write end of the module's log comes with it, and in a sandbox the module's socket
+to the runner (namespaces.py). The first answer is `ready THREADS`
 or `lost DEVICE`; then each request gets `forked PID`, `refused WHY` or `later` (out of processes or
 memory).
 
@@ -26,6 +27,8 @@ import time
 
 import _ctypes
 
+from _compat_harness import namespaces
+
 # A high number that suites do not use, as in events.py.
 _SOCKET_DESCRIPTOR = 220
 _LONGEST_REQUEST = 1 << 18
@@ -45,6 +48,7 @@ def serve(number, names):
     """Imports `names`, then forks on request. Returns only in a forked process, with the arguments
     of the module to run."""
     runner = os.getppid()
+    sandbox = namespaces.settings()
     connection = _connection(number)
     before = set(sys.modules)
     for name in names:
@@ -59,9 +63,9 @@ def serve(number, names):
     gc.freeze()
     connection.send(_readiness())
     while True:
-        message, log = _receive(connection)
+        message, log, job = _receive(connection)
         try:
-            pid = _fork_orphan()
+            pid = _fork_orphan() if job is None else namespaces.fork(sandbox, job, _fork)
         except OSError as error:
             temporary = error.errno in (errno.EAGAIN, errno.ENOMEM)
             reason = b"refused " + os.strerror(error.errno).encode()
@@ -71,9 +75,12 @@ def serve(number, names):
                 break
             connection.send(b"forked %d" % pid)
         os.close(log)
+        if job is not None:
+            os.close(job)
 
     connection.close()
-    _die_with(runner)
+    if job is None:
+        _die_with(runner)
     _skip_library_teardown()
     for standard in (1, 2):
         os.dup2(log, standard)
@@ -97,17 +104,19 @@ def _connection(number):
 
 
 def _receive(connection):
-    """The next request and its descriptor. Exits when the runner has closed the connection,
-    without atexit functions: those are for the processes that run modules."""
+    """The next request, the descriptor of its log, and that of its socket or None. Exits when the
+    runner has closed the connection, without atexit functions: those are for the processes that run
+    modules."""
     try:
         message, ancillary, _, _ = connection.recvmsg(
-            _LONGEST_REQUEST, _socket.CMSG_SPACE(4), _socket.MSG_CMSG_CLOEXEC
+            _LONGEST_REQUEST, _socket.CMSG_SPACE(8), _socket.MSG_CMSG_CLOEXEC
         )
     except OSError:
         message = b""
     if not message:
         _exit(0)
-    return message, int.from_bytes(ancillary[0][2], sys.byteorder)
+    descriptors = memoryview(ancillary[0][2]).cast("i").tolist()
+    return (message, *descriptors, None)[:3]
 
 
 def _readiness():

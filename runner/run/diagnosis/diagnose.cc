@@ -16,6 +16,7 @@
 #include "runner/run/attempt_result.h"
 #include "runner/run/database_wait.h"
 #include "runner/run/devices/device_choice.h"
+#include "runner/run/isolation/isolation.h"
 
 namespace compat::run {
 
@@ -211,10 +212,12 @@ class Diagnosis {
     }
 
     void store_result(const Assigned& of, const exec::JobFinished& finished) {
+        if (ready_.isolation) ready_.isolation->add_left(finished.left);
         Failure& failure = work_.failures[of.failure];
         const fs::path& folder = execution_.run.folder;
-        store::JobResult job = attempt_result(folder, ready_.suite.framework, failure.module,
-                                              of.number, AttemptKind::diagnostic, finished);
+        store::JobResult job =
+            attempt_result(folder, {ready_.suite.framework, isolation_of(ready_)}, failure.module,
+                           of.number, AttemptKind::diagnostic, finished);
         job.only = {failure.test.id};
         job.step = name_of(of.step);
         set_file_names(folder, failure.module, job);

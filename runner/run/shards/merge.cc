@@ -8,6 +8,7 @@
 #include <set>
 
 #include "runner/analysis/attempts.h"
+#include "runner/archive/attempt_files.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
 #include "runner/archive/shards.h"
@@ -71,6 +72,18 @@ std::string words_of(std::size_t index, std::size_t count, const FoundShard* sha
         why = "interrupted";
     return fmt::format("shard {}/{}: {}", index, count,
                        known == reasons.end() ? why : known->second);
+}
+
+// Of attempts that were cut short, and of their tests that did not run.
+void replace_reason(archive::RunRecord& record, const std::string& before,
+                    const std::string& after) {
+    for (auto& [path, jobs] : record.attempts)
+        for (store::JobResult& job : jobs) {
+            if (job.ended && *job.ended == ProcessEnd::stopped(before))
+                job.ended = ProcessEnd::stopped(after);
+            for (auto& test : job.record.cases)
+                if (test.reason == before) test.reason = after;
+        }
 }
 
 // Reads the shards one after the other, records and passes on each module, and sums up.
@@ -145,8 +158,9 @@ class Merger {
             const auto number =
                 static_cast<int>(module.attempts.size() + module.diagnostics.size()) + 1;
             if (framework)
-                if (auto left = attempt_left(folder_, *framework, module.path, number,
-                                             ProcessEnd::stopped(why));
+                if (auto left =
+                        attempt_left(folder_, {*framework, archive::isolation_of(record.info)},
+                                     module.path, number, ProcessEnd::stopped(why));
                     left && left->kind != AttemptKind::diagnostic) {
                     set_file_names(folder_, module.path, *left);
                     module.add(std::move(*left));
@@ -157,6 +171,9 @@ class Merger {
             return add_module(std::move(module));
         };
         archive::RunRecord whole = record;
+        // The scheduler knows more than the runner that it ended by a signal.
+        if (reasons_.contains(index) && shard.end && !shard.end->not_run_reason.empty())
+            replace_reason(whole, shard.end->not_run_reason, why);
         for (const auto& module : modules)
             if (whole.attempts.try_emplace(module.path).second)
                 whole.modules.push_back(module.path);
@@ -202,6 +219,7 @@ store::RunEnd end_of(const ShardsOfRun& shards) {
         end.duration_s = std::max(end.duration_s, its.duration_s);
         end.accounting_closed = end.accounting_closed && its.accounting_closed;
         end.mismatches.insert(end.mismatches.end(), its.mismatches.begin(), its.mismatches.end());
+        add_writes(end.writes, its.writes);
         if (end.not_run_reason.empty()) end.not_run_reason = its.not_run_reason;
         // Kept, not computed from the files: they do not hold --flaky-fails, names that no test
         // has, or trouble with the disk.
@@ -246,7 +264,8 @@ Expected<void> write_plan_of(const archive::RunFolder& run, const ShardsOfRun& s
 
 }  // namespace
 
-Expected<ExitCode> merge_shards(const MergeRequest& request, const config::Invocation& invocation) {
+Expected<RunResult> merge_into_run(const MergeRequest& request,
+                                   const config::Invocation& invocation) {
     std::optional<archive::ShardPlan> plan;
     archive::ShardReasons reasons;
     if (!request.plan.empty()) {
@@ -327,8 +346,13 @@ Expected<ExitCode> merge_shards(const MergeRequest& request, const config::Invoc
         });
         if (!closed) return tl::unexpected(closed.error());
     }
-    if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
-    return static_cast<ExitCode>(merged.end->exit_code);
+    if (auto reported = report_run(*store, run, request.reports); !reported)
+        return tl::unexpected(reported.error());
+    return RunResult{static_cast<ExitCode>(merged.end->exit_code), run.id, std::move(*store)};
+}
+
+Expected<ExitCode> merge_shards(const MergeRequest& request, const config::Invocation& invocation) {
+    return merge_into_run(request, invocation).map([](const RunResult& run) { return run.code; });
 }
 
 }  // namespace compat::run

@@ -25,6 +25,8 @@ namespace {
 // The number of shards, and with notes for people.
 Expected<std::size_t> count_of(const PlanRequest& request, const plan::Plan& plan, int jobs) {
     if (request.shards > 0) return request.shards;
+    if (!plan.has_durations && request.shards_at_first > 0)
+        return std::clamp<std::size_t>(plan.jobs.size(), 1, request.shards_at_first);
     const std::chrono::duration<double> target = *request.target;
     const auto count = plan::shards_within(plan, target.count(), jobs);
     if (!count) return count;
@@ -128,7 +130,7 @@ Expected<ExitCode> plan_shards(const PlanRequest& request, const config::Invocat
     notes.insert(notes.end(), plan->notes.begin(), plan->notes.end());
     for (const auto& note : notes) say("note: " + note);
     archive::ShardPlan made;
-    made.jobs = ready.settings.jobs();
+    made.jobs = request.jobs > 0 ? request.jobs : ready.settings.jobs();
     const auto count = count_of(request, *plan, made.jobs);
     if (!count) return tl::unexpected(count.error());
 

@@ -17,6 +17,8 @@ struct PlanRequest {
     RunRequest run;
     std::size_t shards = 0;                           // 0: as many as `target` needs
     std::optional<std::chrono::milliseconds> target;  // that a shard may take
+    std::size_t shards_at_first = 0;  // while no duration is known, with `target`; 0: an error then
+    int jobs = 0;  // children at a time that `target` is for; 0: as the settings say for this host
     std::filesystem::path out;
 };
 

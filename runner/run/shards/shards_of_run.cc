@@ -61,7 +61,7 @@ bool fit(const store::RunInfo& a, const store::RunInfo& b) {
     const auto compared = [](const store::RunInfo& i) {
         return std::tie(i.plan, i.suite, i.framework, i.shim, i.policy, i.masquerade, i.device,
                         i.simulated, i.fallback, i.keep_going, i.seeds, i.commit, i.torch,
-                        i.expectations);
+                        i.expectations, i.isolation, i.network, i.column);
     };
     return compared(a) == compared(b);
 }
@@ -126,7 +126,9 @@ Expected<ShardsOfRun> find_shards_of_run(const std::vector<std::string>& folders
         const auto part = plan::parse_shard(shard.info.shard);
         if (!part) return tl::unexpected(part.error());
         if (run.count == 0) run.count = part->count;
-        if (fit(shard.info, newest) && part->count == run.count)
+        // What ran by the plan's file belongs to it: left out, its results would be lost unseen.
+        const bool is_planned = plan && allow_missing && shard.info.plan == plan->run.id;
+        if ((fit(shard.info, newest) || is_planned) && part->count == run.count)
             chosen.try_emplace(part->index, std::move(shard));
         else
             others.push_back(fmt::format("{} ({})", shard.info.id, shard.info.shard));

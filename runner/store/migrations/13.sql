@@ -1,5 +1,5 @@
--- Why a module of merged shards never started; empty: the run's reason holds.
+-- By run first: the rows of a run are added at the end of the index. By test first, each run wrote
+-- nearly all pages of the index anew. A test's history is one search for each run of its suite.
 
-ALTER TABLE module ADD COLUMN not_run_reason TEXT NOT NULL DEFAULT '';
--- The last position of a plan, for each module that is added to it.
-CREATE INDEX module_by_position ON module (run, position);
+DROP INDEX result_by_test;
+CREATE INDEX result_of_test ON result (run, test);

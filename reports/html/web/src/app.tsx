@@ -4,7 +4,7 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Cluster, Index, RunSummary, Summary } from "./data";
-import { isServed, load, reload } from "./loader";
+import { isServed, load, reload, siteRoot } from "./loader";
 import { deviceWords, Name, rememberSources } from "./parts";
 import { ChangesPage } from "./pages/changes";
 import { HistoryPage } from "./pages/history";
@@ -13,6 +13,7 @@ import { Overview } from "./pages/overview";
 import { PortingPage } from "./pages/porting";
 import { RunPage } from "./pages/run";
 import { AllGapsPage, RunsPage, TestHistoryPage } from "./pages/server";
+import { kSiteTabs, SitePage, SuitePage, TestsOfSuitePage } from "./pages/site";
 import { SourcePage } from "./pages/source";
 import { TestPage } from "./pages/test";
 import { TestsPage } from "./pages/tests";
@@ -68,7 +69,8 @@ function Frame({ title, sub, tabs, route, generator, children }:
       <header class="top">
         <div class="title"><a href={link("")}><Name text={title} length={120} /></a><span class="sub">{sub}</span><ThemeButton /></div>
         <nav aria-label="Pages">
-          {isServed && <><a href="/">All runs</a><a href="/gaps/">Gap log</a></>}
+          {isServed && <><a href="/">All runs</a><a href="/site/index.html">Matrix</a><a href="/gaps/">Gap log</a></>}
+          {siteRoot !== undefined && <a href={`${siteRoot}index.html`}>All suites</a>}
           {tabs.map((tab) => (
             <a key={tab.page} href={link(tab.page)} aria-current={tab.page === route.page ? "page" : undefined}>
               {tab.text}{tab.count !== undefined && tab.count > 0 && <span class="n"> {number(tab.count)}</span>}
@@ -135,7 +137,9 @@ function RunRoute({ live, run, table, route }: { live: boolean; run: RunSummary;
 function OtherApp({ summary, route }: { summary: Summary; route: Route }) {
   useEffect(() => { document.documentElement.dataset.ready = "yes"; }, []);
   const tabs: Tab[] = summary.kind === "porting"
-    ? [{ page: "", text: "Overview" }, { page: "differences", text: "Tests" }, { page: "scan", text: "Uses of CUDA" }] : [];
+    ? [{ page: "", text: "Overview" }, { page: "differences", text: "Tests" }, { page: "scan", text: "Uses of CUDA" }]
+    : summary.kind === "site" ? kSiteTabs : [];
+  const { site } = summary;
   return (
     <Frame title={summary.title} sub="" route={route} tabs={tabs} generator={summary.generator}>
       {summary.kind === "porting" && <PortingPage page={route.page} />}
@@ -143,6 +147,9 @@ function OtherApp({ summary, route }: { summary: Summary; route: Route }) {
       {summary.kind === "runs" && <RunsPage runs={summary.runs ?? []} />}
       {summary.kind === "test" && summary.test && <TestHistoryPage test={summary.test} />}
       {summary.kind === "gaps" && <AllGapsPage />}
+      {site && summary.kind === "site" && <SitePage site={site} route={route} />}
+      {site && summary.kind === "site-suite" && <SuitePage site={site} route={route} />}
+      {site && summary.kind === "site-tests" && <TestsOfSuitePage site={site} route={route} />}
     </Frame>
   );
 }

@@ -2,6 +2,8 @@
 // page from disk carries each part compressed in an element of its own, a server sends them.
 // Not for what pages show (pages/).
 
+import type { Site } from "./site";
+
 // A part by its name: "summary", "index", "details-0", "clusters", "changes", "porting", "sources", "source-0".
 export interface Loader {
   load<T>(name: string): Promise<T>;
@@ -15,12 +17,14 @@ export type State =
 export interface Summary {
   format: 1;
   generator: string;
-  kind: "run" | "compare" | "porting" | "runs" | "test" | "gaps"; // the last three: from a server only
+  kind: "run" | "compare" | "porting" | "runs" | "test" | "gaps" // "runs", "test", "gaps": from a server only
+    | "site" | "site-suite" | "site-tests"; // pages of a site (site.ts)
   title: string; // of the document
   run?: RunSummary; // if kind is "run"
   live?: boolean; // "run" and "runs": it goes on, so its parts change; asked for again every 5 seconds
   runs?: StoredRun[]; // if kind is "runs": newest first
   test?: TestHistory; // if kind is "test"
+  site?: Site; // of the pages of a site
   parts: string[]; // names of the parts that exist besides "summary"
 }
 
@@ -46,6 +50,7 @@ export interface RunSummary {
   redirections_total: number;
   leaked_processes: { module: string; pid: number; command: string; killed: boolean }[]; // 100
   leaked_total: number;
+  writes: { place: string; count: number; bytes: number; files: { path: string; change: string; bytes: number }[] }[]; // of an isolated run
   changes: ChangesSummary | null; // null: there is no run to compare with
   history: HistoryPoint[]; // runs of the same series, oldest first, this one last; at most 100
   sources: SourcesSummary | null; // null: no link leads to a copy of the suite's files
@@ -55,6 +60,7 @@ export interface Run {
   id: string; suite: string; series: string; framework: string; started: string; duration_s: number;
   complete: boolean; exit_code: number | null; shim: "on" | "off"; policy: string | null; masquerade: boolean;
   device: string; simulated: string | null; fallback: boolean; keep_going: boolean; seeds: number; diagnose: boolean;
+  isolation: "off" | "tree" | "sandbox"; network: boolean;
   commit: string | null; dirty: boolean; torch: string | null; root: string; command: string; imported: boolean;
   fingerprint: Record<string, unknown>;
 }

@@ -41,6 +41,9 @@ function fromServer(base: string): Loader {
 // Its "summary" is a part like the others, too.
 const base = document.documentElement.dataset.parts;
 export const isServed = base !== undefined;
+// In a report that a site publishes, without the files beside it: where the site is. On a site's own
+// pages their summary says so.
+export const siteRoot = document.documentElement.dataset.site;
 const loader = base === undefined ? fromPage : fromServer(base);
 const loaded = new Map<string, Promise<unknown>>();
 

@@ -4,9 +4,12 @@ import { useState } from "preact/hooks";
 
 import type { Module, RunSummary } from "../data";
 import { Command, deviceWords, Name, PlaceText, Some } from "../parts";
+import { siteRoot } from "../loader";
 import { link } from "../route";
 import { Table } from "../table";
 import { counted, date, duration, number, safeUrl, visible, words } from "../text";
+
+const PLACES: Record<string, string> = { source: "the run's copy of the source", home: "the run's HOME", tmp: "its TMPDIR" };
 
 export function RunPage({ summary, table }: { summary: RunSummary; table: Table }) {
   const { run, accounting, links } = summary;
@@ -14,6 +17,7 @@ export function RunPage({ summary, table }: { summary: RunSummary; table: Table 
     ["Suite", run.suite], ["Series", run.series], ["Framework", run.framework], ["Device", deviceWords(run)],
     ["Shim", run.imported ? "imported results" : `${run.shim}${run.policy ? `, policy ${run.policy}` : ""}${run.masquerade ? ", masquerade" : ""}`],
     ["Fallback", run.fallback ? "on" : "off"], ["torch", run.torch ?? "none"],
+    ["Isolation", run.isolation === "sandbox" && !run.network ? "sandbox, without a network" : run.isolation],
     ["Commit", run.commit ? `${run.commit}${run.dirty ? ", with changes" : ""}` : "not known"], ["Source", run.root],
     ["Started", date(run.started)], ["Duration", duration(run.duration_s)], ["Complete", run.complete ? "yes" : "no"],
     ["Exit code", run.exit_code === null ? "none" : String(run.exit_code)],
@@ -39,6 +43,21 @@ export function RunPage({ summary, table }: { summary: RunSummary; table: Table 
           ))}</ul>
         </>
       )}
+      {summary.writes.length > 0 && (
+        <>
+          <h2>Files that the tests wrote</h2>
+          {summary.writes.map((place) => (
+            <div key={place.place}>
+              <p>{counted(place.count, "file")} in {PLACES[place.place] ?? visible(place.place)}</p>
+              <ul class="plain">
+                <Some items={place.files} first={10} what="files">{(file, at) => (
+                  <li key={at}><code><Name text={file.path} length={200} /></code>: {words(file.change)}{file.change !== "deleted" && `, ${number(file.bytes)} bytes`}</li>
+                )}</Some>
+              </ul>
+            </div>
+          ))}
+        </>
+      )}
       <Modules table={table} />
       <h2>Environment</h2>
       <Tree value={run.fingerprint} />
@@ -61,7 +80,7 @@ function Modules({ table }: { table: Table }) {
           <li key={module.path}>
             <a href={link("tests", "", { folder: module.path })}><Name text={module.path} length={300} /></a>{" "}
             <span class="sub">{words(module.outcome)}, {duration(module.duration_s)}{module.attempts > 1 && `, ${counted(module.attempts, "attempt")}`}
-              {safeUrl(module.log_url) && <>, <a href={safeUrl(module.log_url)}>log</a></>}</span>
+              {siteRoot === undefined && safeUrl(module.log_url) && <>, <a href={safeUrl(module.log_url)}>log</a></>}</span>
             {module.reason && <div class="sub"><Name text={module.reason} length={300} /></div>}
             {module.diagnostics.map((text, at) => <div class="sub" key={at}><Name text={text} length={300} /></div>)}
             {module.refusals.map((refusal, at) => (

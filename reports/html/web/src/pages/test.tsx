@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import type { Detail, Failure, LogExcerpt, Subtest } from "../data";
 import { Command, Copy, LongText, Name, outside, Part, Place, PlaceText, Prose, Some, sourceHref, StateSign, StateWord } from "../parts";
 import { link } from "../route";
-import { isServed } from "../loader";
+import { isServed, siteRoot } from "../loader";
 import { Table } from "../table";
 import { counted, date, duration, number, safeUrl, visible, words } from "../text";
 
@@ -93,7 +93,7 @@ function More({ detail, table }: { detail: Detail; table: Table }) {
       {detail.subtests.length > 0 && <Subtests list={detail.subtests} table={table} />}
       {detail.log_excerpt && <LogBlock excerpt={detail.log_excerpt} />}
       {detail.no_excerpt && <p class="sub">No excerpt of the log: <Name text={detail.no_excerpt} length={300} /></p>}
-      {detail.log && <p class="sub">Log: {safeUrl(detail.log_url) ? <a href={safeUrl(detail.log_url)}><Name text={detail.log} /></a> : <Name text={detail.log} />}</p>}
+      {detail.log && <p class="sub">Log: {siteRoot === undefined && safeUrl(detail.log_url) ? <a href={safeUrl(detail.log_url)}><Name text={detail.log} /></a> : <Name text={detail.log} />}</p>}
     </>
   );
 }

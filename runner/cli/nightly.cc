@@ -1,0 +1,36 @@
+// `runner nightly`: runs a matrix of suites and columns, compares, and writes the site.
+#include "runner/run/nightly/nightly.h"
+
+#include "runner/cli/commands.h"
+#include "runner/cli/run_options.h"
+
+namespace compat::cli {
+
+using config::Setting;
+
+namespace {
+
+Action add_nightly(CLI::App& app, config::Invocation& invocation) {
+    auto request = std::make_shared<run::NightlyRequest>();
+    app.add_option("FILE", request->file, "a nightly.json: suites, columns, where results go")
+        ->required();
+    app.add_flag("--resume", request->resume, "go on with the latest night, which was interrupted");
+    app.add_flag("--dry-run", request->dry_run,
+                 "print cells, modules and expected time without running them");
+    add_verbosity(app, request->verbosity);
+    return exits_with_code([request, &invocation] {
+        return run::run_nightly(*request, invocation, parse_stored_command);
+    });
+}
+
+}  // namespace
+
+Command nightly_command() {
+    return {"run suites in columns night after night, and write the site",
+            {Setting::results, Setting::jobs, Setting::progress, Setting::color},
+            "Start it with cron, a systemd timer or a CI schedule: docs/guide/nightly.md.\n"
+            "Example:\n  runner nightly nightly.json",
+            add_nightly};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,48 @@
+// `runner site`: writes static pages of all stored runs.
+#include "runner/base/text.h"
+#include "runner/cli/commands.h"
+#include "runner/display/output.h"
+#include "runner/run/site/write_site.h"
+
+namespace compat::cli {
+
+using config::Setting;
+using display::print;
+
+namespace {
+
+Expected<ExitCode> write(const std::string& out, const config::Invocation& invocation) {
+    return config::results_folder(invocation).and_then([&](const std::filesystem::path& results) {
+        const auto beside = std::filesystem::absolute(results).parent_path() / "site";
+        return run::write_site(results, out.empty() ? beside : std::filesystem::absolute(out))
+            .map([](const run::WrittenSite& site) {
+                print("{}\n", printable(site.index.string()));
+                print("{} ({}), {} changed, {} removed\n",
+                      counted(static_cast<long>(site.files), "file"), size_words(site.bytes),
+                      site.changed, site.removed);
+                return ExitCode::ok;
+            });
+    });
+}
+
+Action add_site(CLI::App& app, config::Invocation& invocation) {
+    auto out = std::make_shared<std::string>();
+    app.add_option("--out", *out, "folder to write to [`site` beside the results]")
+        ->type_name("DIR");
+    return exits_with_code([out, &invocation] { return write(*out, invocation); });
+}
+
+}  // namespace
+
+Command site_command() {
+    return {"write static pages of all stored runs, with trends and badges",
+            {Setting::results},
+            "The folder can be opened from disk and published as it is. Unchanged pages keep "
+            "their\nbytes; pages of what is gone are removed.\n"
+            "Examples:\n"
+            "  runner site\n"
+            "  runner site --out public --results nightly/results",
+            add_site};
+}
+
+}  // namespace compat::cli

@@ -1,0 +1,262 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "runner/base/exit_code.h"
+#include "runner/exec/launcher_posix.h"
+#include "runner/exec/linux/sandbox_messages.h"
+#include "runner/exec/sandbox.h"
+
+namespace compat::exec {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Exit statuses of an init: as a shell's, and for whoever calls it from a terminal.
+constexpr int kNoProgram = 127;
+constexpr int kNotForUsers = static_cast<int>(ExitCode::usage);
+
+// Files of TMPDIR that are named; all are counted.
+constexpr size_t kNamedFiles = 100;
+constexpr size_t kNamesBytes = kLongestMessage / 2;  // as they are sent
+// Who fills TMPDIR with files does not hold up the run.
+constexpr std::int64_t kMostCounted = 1'000'000;
+
+// Only root's sandbox has it: its /proc has parts that are covered, and the kernel lets nobody
+// mount another /proc below that, which forked children do. For others this is refused, and their
+// /proc needs none.
+void mount_plain_proc() {
+    ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+}
+
+// All but those in `kept`, a set of bits. With no_new_privs, which is set, exec adds none.
+void drop_capabilities(std::uint64_t kept) {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    std::array<__user_cap_data_struct, 2> now{};
+    if (::syscall(SYS_capget, &header, now.data()) != 0) return;
+    for (size_t i = 0; i < now.size(); ++i) {
+        const auto bits = static_cast<std::uint32_t>(kept >> (32 * i));
+        now[i].effective &= bits;
+        now[i].permitted &= bits;
+        now[i].inheritable = 0;
+    }
+    ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    ::syscall(SYS_capset, &header, now.data());
+}
+
+// Root's zygote maps root into the namespaces of its children, which needs it.
+constexpr std::uint64_t kForServers = 1ull << CAP_SETFCAP;
+
+void send_text(int socket, std::string_view text) {
+    ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+}
+
+// Empty: the other end is closed.
+std::string receive_text(int socket) {
+    std::array<char, 64> buffer;
+    ssize_t n = 0;
+    do n = ::recv(socket, buffer.data(), buffer.size(), 0);
+    while (n < 0 && errno == EINTR);
+    return n > 0 ? std::string(buffer.data(), static_cast<size_t>(n)) : std::string();
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& words, size_t first) {
+    std::vector<char*> argv;
+    for (size_t i = first; i < words.size(); ++i)
+        argv.push_back(const_cast<char*>(words[i].c_str()));  // NOLINT: execv takes it so
+    argv.push_back(nullptr);
+    return argv;
+}
+
+std::string as_text(const nlohmann::json& json) {
+    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// The files below TMPDIR, without what is mounted there.
+std::string left_in_tmp() {
+    const char* name = std::getenv("TMPDIR");
+    const fs::path folder = name && *name == '/' ? name : "/tmp";
+    nlohmann::json files = nlohmann::json::array();
+    size_t room = kNamesBytes;
+    std::int64_t count = 0, bytes = 0;
+    struct stat top {};
+    std::error_code error;
+    if (::lstat(folder.c_str(), &top) == 0) {
+        fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied,
+                                            error);
+        for (; !error && it != fs::recursive_directory_iterator() && count < kMostCounted;
+             it.increment(error)) {
+            struct stat file {};
+            if (::lstat(it->path().c_str(), &file) != 0) continue;
+            if (file.st_dev != top.st_dev) {
+                it.disable_recursion_pending();
+                continue;
+            }
+            if (S_ISDIR(file.st_mode)) continue;
+            ++count;
+            bytes += file.st_blocks * 512;
+            if (files.size() >= kNamedFiles) continue;
+            const nlohmann::json entry{it->path().lexically_relative(folder).string(),
+                                       static_cast<std::int64_t>(file.st_size)};
+            const size_t bytes_sent = as_text(entry).size() + 1;
+            if (bytes_sent > room) continue;
+            room -= bytes_sent;
+            files.push_back(entry);
+        }
+    }
+    return as_text({{"count", count}, {"bytes", bytes}, {"files", std::move(files)}});
+}
+
+// Reaps others until the leader has ended; its own status stays.
+void wait_for_leader(pid_t leader) {
+    siginfo_t ended{};
+    while (true) {
+        ended.si_pid = 0;
+        if (::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT) != 0) {
+            if (errno == EINTR) continue;
+            return;
+        }
+        if (ended.si_pid == leader) return;
+        ::waitpid(ended.si_pid, nullptr, 0);
+    }
+}
+
+int answer_for(pid_t leader, int socket) {
+    wait_for_leader(leader);
+    if (receive_text(socket) != kWaitMessage) return 0;  // the runner is gone
+    const std::string left = left_in_tmp();
+    int status = 0;
+    rusage used{};
+    while (::wait4(leader, &status, 0, &used) < 0 && errno == EINTR) continue;
+    std::string message(kEndedMessage);
+    message.append(reinterpret_cast<const char*>(&status), sizeof status);  // NOLINT: as received
+    message.append(reinterpret_cast<const char*>(&used), sizeof used);      // NOLINT
+    message += left;
+    send_text(socket, message);
+    receive_text(socket);  // until the runner has read it and closes its end
+    return 0;
+}
+
+[[noreturn]] void become(const std::vector<std::string>& words, size_t first) {
+    const auto argv = pointers(words, first);
+    ::execv(argv.front(), argv.data());
+    const std::string why = fmt::format("cannot start {}: {}", words[first], std::strerror(errno));
+    // Nobody is left to be told where this cannot be written.
+    [[maybe_unused]] const auto written =
+        ::write(STDERR_FILENO, (why + "\n").c_str(), why.size() + 1);
+    ::_exit(kNoProgram);
+}
+
+// Descriptor 3 is the socket.
+int run_child(const std::vector<std::string>& words) {
+    constexpr int socket = kInheritedFd;
+    ::fcntl(socket, F_SETFD, FD_CLOEXEC);
+    send_text(socket, kInitMessage);
+    const pid_t leader = ::fork();
+    if (leader == 0) {
+        ::setsid();
+        drop_capabilities(0);
+        send_text(socket, kLeaderMessage);
+        if (receive_text(socket) != kGoMessage) ::_exit(EXIT_FAILURE);
+        become(words, 1);
+    }
+    if (leader < 0) {
+        send_text(socket, std::strerror(errno));
+        return 1;
+    }
+    drop_capabilities(0);
+    return answer_for(leader, socket);
+}
+
+// Descriptor 3 is the server's. What it forked outlives it.
+int run_server(const std::vector<std::string>& words) {
+    const pid_t server = ::fork();
+    if (server == 0) {
+        drop_capabilities(kForServers);
+        become(words, 1);
+    }
+    if (server < 0) return 1;
+    ::close(kInheritedFd);
+    drop_capabilities(0);
+    int status = 0, code = 1;
+    for (pid_t ended = 0; (ended = ::wait(&status)) > 0 || errno == EINTR;)
+        if (ended == server)
+            code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return code;
+}
+
+bool write_text(const char* path, const std::string& text) {
+    const int file = ::open(path, O_WRONLY | O_CLOEXEC);
+    const bool written =
+        file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (file >= 0) ::close(file);
+    return written;
+}
+
+// As namespaces.py does for forked children. Empty: it works.
+std::string try_to_nest() {
+    const auto why = [](const char* what) {
+        return fmt::format("{}: {}", what, std::strerror(errno));
+    };
+    const std::string user = fmt::format("{0} {0} 1", ::getuid());
+    const std::string group = fmt::format("{0} {0} 1", ::getgid());
+    drop_capabilities(kForServers);
+    if (::unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET) != 0)
+        return why("namespaces in the sandbox");
+    if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", user) ||
+        !write_text("/proc/self/gid_map", group))
+        return why("a user namespace in the sandbox");
+    const pid_t child = ::fork();
+    if (child < 0) return why("a process namespace in the sandbox");
+    if (child == 0) {
+        errno = 0;
+        ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+        ::_exit(errno);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    errno = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+    return errno == 0 ? std::string() : why("/proc in the sandbox");
+}
+
+int check() {
+    const std::string why = try_to_nest();
+    if (why.empty()) return 0;
+    [[maybe_unused]] const auto written =
+        ::write(STDERR_FILENO, (why + "\n").c_str(), why.size() + 1);
+    return 1;
+}
+
+}  // namespace
+
+int run_sandbox_init(const std::vector<std::string>& words) {
+    const std::string_view how = words.empty() ? std::string_view() : std::string_view(words[0]);
+    if (how == "of" && words.size() == 3)  // made by a zygote: "of" LEADER SOCKET
+        return answer_for(std::atoi(words[1].c_str()), std::atoi(words[2].c_str()));
+    if (words.size() < 2 || ::getpid() != 1) return kNotForUsers;  // no command for users
+    mount_plain_proc();
+    if (how == "server") return run_server(words);
+    if (how == "child") return run_child(words);
+    if (how == "check") return check();
+    return kNotForUsers;
+}
+
+}  // namespace compat::exec

@@ -1,0 +1,91 @@
+// A child in a sandbox: its process is the second of a process namespace of its own. The first, the
+// init, is its parent in our place: it keeps the child's exit status until we ask for it, and
+// with it everything in the namespace ends. Needs Linux. Not here: the options of the program that
+// makes the namespaces (runner/run/isolation), and what a sandbox may do.
+//
+// The init and the child talk to us over a SOCK_SEQPACKET socket. Both announce themselves
+// (`init`, `leader`), and the kernel adds their process ids as this process sees them. The child
+// begins on `go`. The init answers `wait` with `ended`, the status and usage of wait4(2), and the
+// files that are left in the sandbox's TMPDIR.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/base/error.h"
+#include "runner/exec/event.h"
+#include "runner/exec/fd.h"
+
+namespace compat::exec {
+
+// What the jobs of a run share.
+struct Sandbox {
+    std::vector<std::string> argv;  // makes the namespaces and runs the words after it in them
+    std::vector<std::string> init;  // of the program that `kInitWord` makes an init
+    // For forked children (runner/harness/_compat_harness/namespaces.py), a JSON object: folders
+    // that each has anew, and what stays visible in them.
+    std::string forked;
+};
+
+// The variable with `Sandbox::forked`, for the zygote alone.
+inline constexpr const char* kSandboxVariable = "COMPAT_SANDBOX";
+// `runner sandbox-init …`: no command for users.
+inline constexpr std::string_view kInitWord = "sandbox-init";
+
+// Where a sandbox shows its processes; null: this system has no sandboxes.
+[[nodiscard]] const char* process_folder();
+
+// What root's init needs in its sandbox, to prepare it; it drops them before any test.
+[[nodiscard]] std::vector<std::string> rights_of_init();
+
+// The child's program and its arguments, as an init runs them in the sandbox. A server has no
+// socket to us of its own: its init passes on descriptor 3 and ends after its last child.
+[[nodiscard]] std::vector<std::string> in_sandbox(const Sandbox& sandbox,
+                                                  const std::vector<std::string>& argv,
+                                                  bool server);
+
+// Two ends; ours receives the process ids of whoever writes to the other one. False: errno says
+// why.
+[[nodiscard]] bool open_sandbox_sockets(int (&ends)[2]);
+
+class SandboxInit {
+  public:
+    struct End {
+        int status = 0;  // of wait4(2)
+        rusage used{};
+        LeftFiles left;
+    };
+
+    // Waits until init and child have announced themselves. `outer`: the process that made the
+    // namespaces, a child of ours; 0: none. Errors: spawn.
+    [[nodiscard]] static Expected<std::unique_ptr<SandboxInit>> meet(Fd socket, int outer,
+                                                                     Milliseconds timeout);
+    // Ends the namespace with all its processes, and reaps `outer`.
+    ~SandboxInit();
+    SandboxInit(const SandboxInit&) = delete;
+    SandboxInit& operator=(const SandboxInit&) = delete;
+
+    [[nodiscard]] int leader() const { return leader_; }
+    [[nodiscard]] int pid() const { return pid_; }
+    [[nodiscard]] int outer() const { return outer_; }
+    // The child may begin.
+    void release();
+    // Of the child, which has ended. Nothing: the init is gone.
+    [[nodiscard]] std::optional<End> wait(Milliseconds timeout);
+
+  private:
+    SandboxInit() = default;
+    Fd socket_, process_;  // process_: the init's
+    int leader_ = 0, pid_ = 0, outer_ = 0;
+};
+
+// The program of an init: `words` follow kInitWord. Returns its exit status.
+int run_sandbox_init(const std::vector<std::string>& words);
+
+}  // namespace compat::exec

@@ -1,0 +1,202 @@
+#include "runner/run/isolation/isolation.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "runner/base/clock.h"
+#include "runner/base/files.h"
+#include "runner/base/host.h"
+#include "runner/base/isolation/source_copy.h"
+#include "runner/base/text.h"
+#include "runner/run/ready.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using config::Setting;
+
+namespace {
+
+constexpr const char* kFolder = "isolation";
+constexpr const char* kTmpNote = "tmp";  // a file with the path of TMPDIR
+
+// Of the account, and what HOME says.
+std::vector<fs::path> homes_of_user() {
+    std::vector<fs::path> homes;
+    const passwd* user = ::getpwuid(::getuid());
+    if (user && user->pw_dir) homes.emplace_back(user->pw_dir);
+    if (const char* home = std::getenv("HOME"); home && (homes.empty() || homes.front() != home))
+        homes.emplace_back(home);
+    return homes;
+}
+
+// "/a/b" of "/a/b/." and "/a/b/".
+fs::path without_slash(const fs::path& path) {
+    const fs::path normal = path.lexically_normal();
+    return normal.has_filename() || !normal.has_relative_path() ? normal : normal.parent_path();
+}
+
+bool is_inside(const fs::path& path, const fs::path& folder) {
+    const fs::path name = path.lexically_relative(folder);
+    return !name.empty() && name != "." && *name.begin() != "..";
+}
+
+// Of an environment: the folder of bin/python.
+fs::path prefix_of(const fs::path& python) { return python.parent_path().parent_path(); }
+
+// A test may have taken its owner's rights from a folder.
+void remove_tree(const fs::path& folder) {
+    std::error_code error;
+    fs::remove_all(folder, error);
+    if (!error) return;
+    std::error_code ignored;
+    for (fs::recursive_directory_iterator it(folder, ignored), end; !ignored && it != end;
+         it.increment(ignored))
+        if (it->is_directory(ignored) && !it->is_symlink(ignored))
+            fs::permissions(it->path(), fs::perms::owner_all, fs::perm_options::add, ignored);
+    fs::remove_all(folder, error);
+}
+
+// What a killed runner left.
+void remove_leftovers(const fs::path& folder) {
+    if (const auto tmp = read_file(folder / kTmpNote);
+        tmp && tmp->find("/runner-tmp-") != tmp->npos)
+        remove_tree(*tmp);
+    remove_tree(folder);
+}
+
+Expected<fs::path> make_tmp(const fs::path& folder) {
+    // Short: sockets in it have paths of 107 bytes at most.
+    std::error_code error;
+    std::string pattern = (fs::temp_directory_path(error) / "runner-tmp-XXXXXX").string();
+    if (error || !::mkdtemp(pattern.data()))
+        return fail(ErrorKind::io, "cannot make a temporary folder",
+                    "set TMPDIR to a folder that can be written", pattern);
+    const fs::path real = fs::canonical(pattern, error);
+    return write_file(folder / kTmpNote, real.string()).map([&] { return real; });
+}
+
+plan::Variables private_variables(const fs::path& home, const fs::path& tmp) {
+    return {{"HOME", home.string()},
+            {"TMPDIR", tmp.string()},
+            {"XDG_CACHE_HOME", (home / ".cache").string()},
+            {"XDG_CONFIG_HOME", (home / ".config").string()},
+            {"XDG_DATA_HOME", (home / ".local/share").string()},
+            {"XDG_STATE_HOME", (home / ".local/state").string()},
+            {"XDG_RUNTIME_DIR", (home / ".run").string()}};
+}
+
+Expected<void> make_home(const fs::path& home) {
+    return make_directories(home / ".run").map([&] {
+        std::error_code error;
+        for (const auto& folder : {home, home / ".run"})
+            fs::permissions(folder, fs::perms::owner_all, error);
+    });
+}
+
+}  // namespace
+
+Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::path& attempts,
+                                const prepare::Say& say) {
+    const std::string& how = ready.settings.text(Setting::isolation);
+    if (how == "off" || ready.isolation) return {};
+    std::shared_ptr<Isolation> made(new Isolation);
+    made->folder_ = folder / kFolder;
+    remove_leftovers(made->folder_);
+    const fs::path home = made->folder_ / "home";
+    if (auto ok = make_home(home); !ok) return ok;
+    if (auto ok = make_directories(attempts); !ok) return ok;
+
+    const SystemClock clock;
+    const SteadyTime since = clock.steady();
+    const fs::path root = without_slash(ready.child.root);
+    SourceCopy& source = made->source_;
+    source.from = root;
+    source.links_as_folders = how == "sandbox";
+    source.to = made->folder_ / kSourceCopies / root.relative_path();
+    const fs::path results = fs::absolute(ready.settings.text(Setting::results));
+    const fs::path cache = fs::absolute(ready.settings.text(Setting::cache));
+    for (const fs::path& other :
+         {without_slash(results), without_slash(cache), prefix_of(ready.child.python)})
+        if (is_inside(other, root)) source.links.push_back(other);
+    if (auto copied = copy_source(source); !copied) return copied;
+    const std::chrono::duration<double> took = clock.steady() - since;
+    say(fmt::format("isolation {}: copied {} of the source ({}{}) in {}", how,
+                    counted(source.files, "file"),
+                    size_words(static_cast<std::uint64_t>(source.bytes)),
+                    source.shared > 0 ? ", shared with it" : "", format_duration(took)));
+
+    auto& child = ready.child;
+    if (how == "tree") {
+        auto tmp = make_tmp(made->folder_);
+        if (!tmp) return tl::unexpected(tmp.error());
+        made->tmp_ = *tmp;
+        child.root = source.to;
+        child.private_variables = private_variables(home, *tmp);
+    } else {
+        SandboxPlan plan;
+        std::error_code error;
+        plan.visible = {program_path().parent_path().parent_path(),
+                        ready.share.harness.parent_path(),
+                        prefix_of(child.python),
+                        prefix_of(fs::canonical(child.python, error)),
+                        cache,
+                        root,
+                        folder};
+        if (!child.shim_library.empty()) plan.visible.push_back(child.shim_library.parent_path());
+        std::erase_if(plan.visible, [&](const auto& path) { return !fs::exists(path, error); });
+        plan.source = {source.to, root};
+        for (const auto& link : source.links)
+            if (fs::exists(link, error)) plan.in_source.push_back(link);
+        plan.home = {home, kSandboxHome};
+        plan.writable = {attempts};
+        plan.homes = homes_of_user();
+        plan.network = ready.settings.on(Setting::network);
+        plan.tmp_bytes = ready.settings.bytes(Setting::tmp_size);
+        auto sandbox = make_sandbox(plan);
+        if (!sandbox) return tl::unexpected(sandbox.error());
+        made->sandbox_ = std::move(*sandbox);
+        child.inherited = variables_for_sandbox(child.inherited, plan.network);
+        child.private_variables = private_variables(kSandboxHome, kSandboxTmp);
+        if (!plan.network) child.private_variables.emplace_back("COMPAT_NO_NETWORK", "1");
+    }
+    ready.isolation = std::move(made);
+    return {};
+}
+
+Isolation::~Isolation() {
+    if (!tmp_.empty()) remove_tree(tmp_);
+    if (!folder_.empty()) remove_tree(folder_);
+}
+
+void Isolation::add_left(const exec::LeftFiles& left) {
+    WrittenFiles more{"tmp"};
+    for (const auto& file : left.files) more.add({file.path, "new", file.bytes});
+    more.count = left.count;
+    more.bytes = left.bytes;
+    std::vector<WrittenFiles> sum{std::move(left_)};
+    add_writes(sum, {more});
+    left_ = std::move(sum.front());
+}
+
+std::vector<WrittenFiles> Isolation::writes() const {
+    std::vector<WrittenFiles> all{writes_to(source_), files_below(folder_ / "home", "home"),
+                                  tmp_.empty() ? left_ : files_below(tmp_, "tmp")};
+    std::erase_if(all, [](const auto& files) { return files.count == 0; });
+    return all;
+}
+
+bool has_network(const Ready& ready) {
+    return ready.settings.text(Setting::isolation) != "sandbox" ||
+           ready.settings.on(Setting::network);
+}
+
+parsers::Isolation isolation_of(const Ready& ready) {
+    return {ready.settings.text(Setting::isolation) == "sandbox", has_network(ready)};
+}
+
+}  // namespace compat::run

@@ -1,0 +1,59 @@
+// Keeps a run's tests apart from the host: `tree` gives them a private copy of the source and
+// folders of their own, `sandbox` also takes the rest of the host from them. Not here: what a
+// sandbox is made of (sandbox.h), how its processes are watched (runner/exec/sandbox.h).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/diagnosis.h"
+#include "runner/base/isolation/written_files.h"
+#include "runner/exec/event.h"
+#include "runner/exec/sandbox.h"
+#include "runner/prepare/prepare.h"
+#include "runner/run/isolation/sandbox.h"
+#include "runner/run/isolation/source_copy.h"
+
+namespace compat::run {
+
+struct Ready;
+
+// The folders of one run, or of one collection of tests. They are removed with the value.
+class Isolation {
+  public:
+    // Changes `ready` so that its children are isolated as the settings say; does nothing where
+    // that is `off`, or where they are already. `folder` is the run's: the attempts write below
+    // its `attempts`. `say` is told of the copy. Errors: environment, io.
+    [[nodiscard]] static Expected<void> begin(Ready& ready, const std::filesystem::path& folder,
+                                              const std::filesystem::path& attempts,
+                                              const prepare::Say& say);
+    ~Isolation();
+    Isolation(const Isolation&) = delete;
+    Isolation& operator=(const Isolation&) = delete;
+
+    // Null: there is none.
+    [[nodiscard]] std::shared_ptr<const exec::Sandbox> sandbox() const { return sandbox_; }
+    // In the TMPDIR of a sandbox that is gone.
+    void add_left(const exec::LeftFiles& left);
+    // Of the tests, until now.
+    [[nodiscard]] std::vector<WrittenFiles> writes() const;
+
+  private:
+    Isolation() = default;
+    std::filesystem::path folder_;  // the source's copy and HOME
+    std::filesystem::path tmp_;     // TMPDIR outside a sandbox; empty: in one
+    SourceCopy source_;
+    std::shared_ptr<const exec::Sandbox> sandbox_;
+    WrittenFiles left_{"tmp"};
+};
+
+// Whether the settings leave the children the network.
+[[nodiscard]] bool has_network(const Ready& ready);
+
+// What the settings make of the children, for the parsers of what they leave.
+[[nodiscard]] parsers::Isolation isolation_of(const Ready& ready);
+
+}  // namespace compat::run

@@ -1,0 +1,228 @@
+#include "runner/run/isolation/sandbox.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "runner/base/host.h"
+#include "runner/prepare/tool.h"
+#include "runner/run/isolation/source_copy.h"
+#include "runner/run/temporary_folder.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Folders that a sandbox has anew, because tests and libraries write there whatever TMPDIR says.
+constexpr std::array<std::string_view, 3> kFresh{kSandboxTmp, "/var/tmp", "/dev/shm"};
+// Sockets of the host's services, which a read-only file system does not close: D-Bus, Docker.
+constexpr std::string_view kServices = "/run";
+// What resolves names, of what is in kServices.
+constexpr std::array<std::string_view, 3> kResolvers{"/run/systemd/resolve", "/run/resolvconf",
+                                                     "/run/NetworkManager"};
+// Of the user's home: credentials, and sockets of agents. docs/guide/isolation.md lists them.
+constexpr std::array<std::string_view, 17> kHidden{".ssh",
+                                                   ".gnupg",
+                                                   ".aws",
+                                                   ".azure",
+                                                   ".kube",
+                                                   ".docker",
+                                                   ".netrc",
+                                                   ".git-credentials",
+                                                   ".pypirc",
+                                                   ".npmrc",
+                                                   ".config/gcloud",
+                                                   ".config/gh",
+                                                   ".config/op",
+                                                   ".config/git/credentials",
+                                                   ".cargo/credentials.toml",
+                                                   ".password-store",
+                                                   ".cache/huggingface/token"};
+// Of the devices of an accelerator, names begin so.
+constexpr std::array<std::string_view, 3> kDevices{"nvidia", "kfd", "dri"};
+
+// docs/guide/isolation.md repeats both.
+constexpr std::array<std::string_view, 19> kVariables{"PATH",
+                                                      "LANG",
+                                                      "LANGUAGE",
+                                                      "TZ",
+                                                      "TERM",
+                                                      "USER",
+                                                      "LOGNAME",
+                                                      "SHELL",
+                                                      "PYTHONPATH",
+                                                      "PYTHONHASHSEED",
+                                                      "LD_LIBRARY_PATH",
+                                                      "CUDA_VISIBLE_DEVICES",
+                                                      "NVIDIA_VISIBLE_DEVICES",
+                                                      "HIP_VISIBLE_DEVICES",
+                                                      "ROCR_VISIBLE_DEVICES",
+                                                      "OMP_NUM_THREADS",
+                                                      "MKL_NUM_THREADS",
+                                                      "CUDA_HOME",
+                                                      "PYTORCH_ALLOC_CONF"};
+constexpr std::array<std::string_view, 6> kProxies{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+                                                   "http_proxy", "https_proxy", "no_proxy"};
+
+constexpr const char* kAdvice = "apt-get install bubblewrap, or choose --isolate tree";
+constexpr const char* kRefusedAdvice =
+    "let users make namespaces (sysctl kernel.unprivileged_userns_clone=1, "
+    "kernel.apparmor_restrict_unprivileged_userns=0; in a container: its seccomp profile), or "
+    "choose --isolate tree";
+
+bool is_covered(const fs::path& path) {
+    return is_below(path, kServices) ||
+           std::any_of(kFresh.begin(), kFresh.end(),
+                       [&](std::string_view folder) { return is_below(path, folder); });
+}
+
+void add(std::vector<std::string>& words, std::initializer_list<std::string> more) {
+    words.insert(words.end(), more);
+}
+
+void hide_credentials(std::vector<std::string>& words, const fs::path& home) {
+    std::error_code error;
+    for (const auto name : kHidden) {
+        const fs::path path = fs::canonical(home / name, error);
+        if (error) continue;
+        if (fs::is_directory(path, error))
+            add(words, {"--size", "65536", "--tmpfs", path, "--remount-ro", path});
+        else
+            add(words, {"--ro-bind", "/dev/null", path});
+    }
+}
+
+void add_devices(std::vector<std::string>& words) {
+    add(words, {"--dev", "/dev"});
+    std::error_code error;
+    for (fs::directory_iterator it("/dev", error); !error && it != fs::directory_iterator();
+         it.increment(error)) {
+        const std::string name = it->path().filename();
+        if (std::any_of(kDevices.begin(), kDevices.end(),
+                        [&](std::string_view begin) { return name.starts_with(begin); }))
+            add(words, {"--dev-bind", it->path(), it->path()});
+    }
+}
+
+std::vector<std::string> namespaces(const std::string& bwrap, bool network) {
+    std::vector<std::string> words{bwrap,           "--unshare-user", "--unshare-pid",
+                                   "--unshare-ipc", "--unshare-uts",  "--die-with-parent",
+                                   "--as-pid-1",    "--cap-drop",     "ALL"};
+    if (!network) words.emplace_back("--unshare-net");
+    for (const auto& right : exec::rights_of_init()) add(words, {"--cap-add", right});
+    return words;
+}
+
+Expected<std::string> find_bwrap() {
+    const fs::path found = prepare::find_program("bwrap");
+    if (found.empty())
+        return fail(ErrorKind::environment, "a sandbox needs bubblewrap, which is not installed",
+                    kAdvice, "bwrap");
+    return found.string();
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& plan) {
+    if (!exec::process_folder())
+        return fail(ErrorKind::environment, "a sandbox needs Linux", "choose --isolate tree");
+    const auto bwrap = find_bwrap();
+    if (!bwrap) return tl::unexpected(bwrap.error());
+    auto made = std::make_shared<exec::Sandbox>();
+    auto& words = made->argv = namespaces(*bwrap, plan.network);
+    add(words, {"--ro-bind", "/", "/"});
+    add_devices(words);
+    add(words, {"--proc", exec::process_folder()});
+    const std::string size = std::to_string(plan.tmp_bytes);
+    std::error_code error;
+    for (const auto folder : kFresh)
+        if (fs::is_directory(folder, error) || folder == "/dev/shm")
+            add(words, {"--perms", "1777", "--size", size, "--tmpfs", std::string(folder)});
+    add(words, {"--tmpfs", std::string(kServices)});
+    if (plan.network)
+        for (const auto resolver : kResolvers)
+            add(words, {"--ro-bind-try", std::string(resolver), std::string(resolver)});
+    for (const auto& home : plan.homes) hide_credentials(words, home);
+
+    nlohmann::json keep = nlohmann::json::array();
+    std::vector<fs::path> kept;
+    const auto note = [&](const fs::path& path) {
+        if (is_covered(path)) kept.push_back(path);
+    };
+    // Outer folders first: a later mount covers what lies below it.
+    std::vector<fs::path> visible = plan.visible;
+    std::sort(visible.begin(), visible.end());
+    visible.erase(std::unique(visible.begin(), visible.end()), visible.end());
+    for (const auto& path : visible)
+        if (is_covered(path)) {
+            add(words, {"--ro-bind", path, path});
+            note(path);
+        }
+    for (const auto& [from, to] : {plan.source, plan.home}) {
+        if (from.empty()) continue;
+        add(words, {"--bind", from, to});
+        note(to);
+    }
+    for (const auto& path : plan.in_source) add(words, {"--ro-bind", path, path});
+    for (const auto& path : plan.writable) {
+        add(words, {"--bind", path, path});
+        note(path);
+    }
+    words.emplace_back("--");
+    for (const auto& path : kept)
+        if (std::find(keep.begin(), keep.end(), path.string()) == keep.end())
+            keep.push_back(path.string());
+    made->init = {program_path().string()};
+    nlohmann::json fresh = nlohmann::json::array();
+    for (const auto folder : kFresh)
+        if (fs::is_directory(folder, error)) fresh.push_back(std::string(folder));
+    std::vector<std::string> init = made->init;
+    init.emplace_back(exec::kInitWord);
+    made->forked = nlohmann::json{
+        {"init", init},
+        {"fresh", std::move(fresh)},
+        {"keep", std::move(keep)},
+        {"bytes", plan.tmp_bytes},
+        {"network",
+         plan.network}}.dump();
+    return made;
+}
+
+Expected<void> check_sandbox() {
+    SandboxPlan plan;
+    plan.tmp_bytes = 1 << 20;
+    plan.visible = {program_path()};
+    const auto sandbox = make_sandbox(plan);
+    if (!sandbox) return tl::unexpected(sandbox.error());
+    const auto folder = TemporaryFolder::create("sandbox");
+    if (!folder) return tl::unexpected(folder.error());
+    constexpr unsigned kLimit = 20;
+    prepare::Tool tool{(*sandbox)->argv};
+    add(tool.argv, {(*sandbox)->init.front(), std::string(exec::kInitWord), "check", ""});
+    tool.limit_s = kLimit;
+    const auto works = prepare::run_tool(tool, folder->path() / "log");
+    if (works) return {};
+    return fail(ErrorKind::environment, "a sandbox cannot be made here: " + works.error().message,
+                kRefusedAdvice, (*sandbox)->argv.front());
+}
+
+plan::Variables variables_for_sandbox(const plan::Variables& inherited, bool network) {
+    plan::Variables kept;
+    for (const auto& variable : inherited) {
+        const std::string_view name = variable.first;
+        const auto is_in = [&](const auto& names) {
+            return std::find(names.begin(), names.end(), name) != names.end();
+        };
+        if (name.starts_with("LC_") || is_in(kVariables) || (network && is_in(kProxies)))
+            kept.push_back(variable);
+    }
+    return kept;
+}
+
+}  // namespace compat::run

@@ -1,0 +1,192 @@
+#include "runner/run/isolation/source_copy.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <tuple>
+
+#include "runner/base/host.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Written by Python for every module that it imports.
+constexpr std::string_view kPythonsOwn = "__pycache__";
+
+tl::unexpected<Error> cannot_copy(const fs::path& file, const std::string& why) {
+    return fail(ErrorKind::io, "cannot copy the suite's source: " + why,
+                "free some space, or run with --isolate off", file.string());
+}
+
+std::array<timespec, 2> written_times(const struct stat& file) {
+    const FileTimes times = times_of(file);
+    return {times.accessed, times.modified};
+}
+
+bool later(const timespec& a, const timespec& b) {
+    return std::tie(a.tv_sec, a.tv_nsec) > std::tie(b.tv_sec, b.tv_nsec);
+}
+
+class Copying {
+  public:
+    explicit Copying(SourceCopy& copy) : copy_(copy) {}
+
+    Expected<void> folder(const fs::path& from, const fs::path& to) {
+        std::error_code error;
+        fs::create_directories(to, error);
+        if (error) return cannot_copy(to, error.message());
+        fs::directory_iterator entries(from, error);
+        if (error) ++copy_.skipped;
+        for (; !error && entries != fs::directory_iterator(); entries.increment(error))
+            if (auto copied = one(entries->path(), to / entries->path().filename()); !copied)
+                return copied;
+        struct stat status {};
+        if (::stat(from.c_str(), &status) == 0) {
+            ::chmod(to.c_str(), (status.st_mode & 07777) | S_IRWXU);
+            ::utimensat(AT_FDCWD, to.c_str(), written_times(status).data(), 0);
+        }
+        return {};
+    }
+
+  private:
+    Expected<void> one(const fs::path& from, const fs::path& to) {
+        std::error_code error;
+        if (std::find(copy_.links.begin(), copy_.links.end(), from) != copy_.links.end()) {
+            if (copy_.links_as_folders)
+                fs::create_directory(to, error);
+            else
+                fs::create_symlink(from, to, error);
+            return {};
+        }
+        struct stat status {};
+        if (::lstat(from.c_str(), &status) != 0) return {};  // just deleted
+        if (S_ISLNK(status.st_mode)) return link(from, to);
+        if (S_ISDIR(status.st_mode))
+            // The copy itself may lie below the source.
+            return from == copy_.to.parent_path() || is_below(copy_.to, from) ? Expected<void>{}
+                                                                              : folder(from, to);
+        if (!S_ISREG(status.st_mode)) {
+            ++copy_.skipped;
+            return {};
+        }
+        return file(from, to, status);
+    }
+
+    Expected<void> link(const fs::path& from, const fs::path& to) {
+        std::error_code error;
+        fs::path target = fs::read_symlink(from, error);
+        if (target.is_absolute() && is_below(target, copy_.from))
+            target = copy_.to / target.lexically_relative(copy_.from);
+        fs::create_symlink(target, to, error);
+        return {};
+    }
+
+    Expected<void> file(const fs::path& from, const fs::path& to, const struct stat& status) {
+        std::error_code error;
+        if (clone_file(from, to)) {
+            ++copy_.shared;
+        } else {
+            fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+            if (error == std::errc::permission_denied ||
+                error == std::errc::no_such_file_or_directory) {
+                ++copy_.skipped;
+                return {};
+            }
+            if (error) return cannot_copy(from, error.message());
+        }
+        ::chmod(to.c_str(), status.st_mode & 07777);
+        ::utimensat(AT_FDCWD, to.c_str(), written_times(status).data(), 0);
+        ++copy_.files;
+        copy_.bytes += status.st_size;
+        return {};
+    }
+
+    SourceCopy& copy_;
+};
+
+template <class See>
+void walk(const fs::path& folder, See see) {
+    std::error_code error;
+    fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied,
+                                        error);
+    for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+        struct stat status {};
+        if (::lstat(it->path().c_str(), &status) != 0) continue;
+        if (S_ISDIR(status.st_mode)) {
+            if (it->path().filename() == kPythonsOwn) it.disable_recursion_pending();
+            continue;
+        }
+        see(it->path(), status);
+    }
+}
+
+WrittenFiles sorted(std::string place, std::vector<WrittenFile> found) {
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return a.path < b.path; });
+    WrittenFiles files{std::move(place)};
+    for (WrittenFile& file : found) files.add(std::move(file));
+    return files;
+}
+
+}  // namespace
+
+bool is_below(const fs::path& path, const fs::path& folder) {
+    return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
+           folder.end();
+}
+
+Expected<void> copy_source(SourceCopy& copy) {
+    if (auto copied = Copying(copy).folder(copy.from, copy.to); !copied) return copied;
+    struct stat status {};
+    ::chmod(copy.to.c_str(), 0700);  // sets the time of change, by the file system's clock
+    if (::stat(copy.to.c_str(), &status) == 0) {
+        copy.finished = times_of(status).changed;
+        struct stat own {};
+        if (::stat(copy.from.c_str(), &own) == 0) ::chmod(copy.to.c_str(), own.st_mode & 07777);
+    }
+    return {};
+}
+
+WrittenFiles writes_to(const SourceCopy& copy) {
+    std::vector<WrittenFile> found;
+    walk(copy.to, [&](const fs::path& path, const struct stat& status) {
+        if (!later(times_of(status).changed, copy.finished)) return;
+        const fs::path name = path.lexically_relative(copy.to);
+        struct stat original {};
+        const bool known = ::lstat((copy.from / name).c_str(), &original) == 0;
+        found.push_back(
+            {name.string(), known ? "changed" : "new", static_cast<std::int64_t>(status.st_size)});
+    });
+    walk(copy.from, [&](const fs::path& path, const struct stat& status) {
+        const fs::path name = path.lexically_relative(copy.from);
+        struct stat copied {};
+        const bool linked = std::any_of(copy.links.begin(), copy.links.end(),
+                                        [&](const auto& link) { return is_below(path, link); });
+        if (linked || is_below(path, copy.to) || !S_ISREG(status.st_mode) ||
+            later(times_of(status).changed, copy.finished) ||
+            ::lstat((copy.to / name).c_str(), &copied) == 0 || errno != ENOENT)
+            return;
+        found.push_back({name.string(), "deleted", 0});
+    });
+    return sorted("source", std::move(found));
+}
+
+WrittenFiles files_below(const fs::path& folder, std::string place) {
+    std::vector<WrittenFile> found;
+    walk(folder, [&](const fs::path& path, const struct stat& status) {
+        found.push_back({path.lexically_relative(folder).string(), "new",
+                         static_cast<std::int64_t>(status.st_size)});
+    });
+    return sorted(std::move(place), std::move(found));
+}
+
+}  // namespace compat::run

@@ -1,0 +1,41 @@
+// A run's private copy of a suite's source, and what its tests wrote into it. Not here: where the
+// copy lies and who sees it (isolation.h).
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <vector>
+
+#include "runner/base/error.h"
+#include "runner/base/isolation/written_files.h"
+
+namespace compat::run {
+
+struct SourceCopy {
+    std::filesystem::path from, to;
+    // Folders of `from` that are not the source's: results, environments. Links to them stand in
+    // their place, or empty folders for what will be mounted there.
+    std::vector<std::filesystem::path> links;
+    bool links_as_folders = false;
+    std::int64_t files = 0, bytes = 0;
+    std::int64_t shared = 0;   // files whose blocks the copy shares with the source (reflink)
+    std::int64_t skipped = 0;  // sockets, devices, what cannot be read
+    timespec finished{};       // by the clock of the file system
+};
+
+// Never by hard links: root and chmod write through those. Links into `from` lead into the copy.
+// Errors: io, for example no space.
+[[nodiscard]] Expected<void> copy_source(SourceCopy& copy);
+
+// Files of the copy that are new, changed or deleted since it was made. Without what Python itself
+// writes (__pycache__).
+[[nodiscard]] WrittenFiles writes_to(const SourceCopy& copy);
+
+// Whether `path` is `folder` or lies in it; both in normal form.
+[[nodiscard]] bool is_below(const std::filesystem::path& path, const std::filesystem::path& folder);
+
+// All files below `folder`, as new ones.
+[[nodiscard]] WrittenFiles files_below(const std::filesystem::path& folder, std::string place);
+
+}  // namespace compat::run

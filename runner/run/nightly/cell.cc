@@ -1,0 +1,216 @@
+#include "runner/run/nightly/cell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runner/analysis/expectations/judge.h"
+#include "runner/archive/results.h"
+#include "runner/display/output.h"
+#include "runner/run/comparison/baseline.h"
+#include "runner/run/new_run.h"
+#include "runner/run/ready.h"
+#include "runner/run/run_suite.h"
+#include "runner/run/slurm/run_on_slurm.h"
+#include "runner/run/trends/series.h"
+
+namespace compat::run {
+
+namespace {
+
+using config::Setting;
+
+struct CellCommand {
+    RunRequest request;
+    config::Invocation invocation;
+    bool on_slurm = false;
+};
+
+CellCommand command_of(const suites::NightlyCell& cell, const NightSettings& night) {
+    CellCommand command;
+    command.request.suite = cell.suite;
+    command.request.targets = cell.targets;
+    command.request.column = cell.column;
+    command.request.verbosity = night.verbosity;
+    command.invocation = night.invocation;
+    command.invocation.passed_on = cell.options;
+    command.invocation.suite = cell.suite;
+    config::Flags& flags = command.invocation.flags;
+    for (const auto& row : config::kSettings)
+        if (const auto given = cell.settings.find(std::string(row.key));
+            !row.key.empty() && given != cell.settings.end())
+            flags[row.setting] = given->second;
+    flags[Setting::results] = night.results.string();
+    flags[Setting::name] = cell.series;
+    flags.emplace(Setting::isolation, night.isolation);
+    command.on_slurm = cell.settings.contains("on");
+    return command;
+}
+
+// The run of the cell in this night, the newest if it began several times.
+Expected<std::optional<store::RunSummary>> run_of_night(const suites::NightlyCell& cell,
+                                                        const NightSettings& night) {
+    if (!archive::has_database(night.results)) return std::optional<store::RunSummary>();
+    const auto store = archive::open_results(night.results);
+    if (!store) return tl::unexpected(store.error());
+    const auto runs = store->runs();
+    if (!runs) return tl::unexpected(runs.error());
+    const auto found = std::find_if(runs->begin(), runs->end(), [&](const auto& run) {
+        return run.series == cell.series && run.started >= night.started && run.shard.empty();
+    });
+    if (found == runs->end()) return std::optional<store::RunSummary>();
+    return std::optional(*found);
+}
+
+Expected<ExitCode> execute(const suites::NightlyCell& cell, const NightSettings& night) {
+    const auto earlier = run_of_night(cell, night);
+    if (!earlier) return tl::unexpected(earlier.error());
+    const CellCommand command = command_of(cell, night);
+    if (*earlier && (*earlier)->end && (*earlier)->end->complete)
+        return static_cast<ExitCode>((*earlier)->end->exit_code);
+    if (*earlier && !command.on_slurm) {
+        config::Invocation resumed = night.invocation;
+        resumed.flags[Setting::results] = night.results.string();
+        return resume_run({(*earlier)->id, night.verbosity}, resumed, night.parse);
+    }
+    const auto ran = command.on_slurm ? run_on_slurm(command.request, command.invocation)
+                                      : run_once(command.request, command.invocation);
+    return ran.map([](const RunResult& result) { return result.code; });
+}
+
+// The ids of the tests whose results nothing expects.
+struct Unexpected {
+    std::vector<std::pair<std::string, parsers::State>> broken;
+    std::size_t passes = 0;
+};
+
+Expected<Unexpected> unexpected_of(const store::Store& store, const store::StoredRun& run) {
+    const auto verdicts = store.verdicts(run.info.id);
+    if (!verdicts) return tl::unexpected(verdicts.error());
+    const auto expectations = analysis::expectations_of(run.info);
+    Unexpected found;
+    for (const auto& [id, state] : *verdicts) {
+        const auto judged = expectations.judge_state(id, state, run.info.framework);
+        if (judged.fit == analysis::Fit::unexpected_failure) found.broken.emplace_back(id, state);
+        if (judged.fit == analysis::Fit::unexpected_pass) ++found.passes;
+    }
+    return found;
+}
+
+Expected<UnexpectedTest> blamed(const store::Store& store, const CellResult& result, std::string id,
+                                parsers::State state, bool is_flaky) {
+    UnexpectedTest test{std::move(id), state, {}, false, is_flaky};
+    const auto views = blame(store, {test.id, result.cell.series, {}});
+    // No complete run has it.
+    if (!views && views.error().kind == ErrorKind::usage) return test;
+    if (!views) return tl::unexpected(views.error());
+    for (const BlameView& view : *views)
+        for (const BlameColumn& column : view.columns)
+            if (column.series == result.cell.series && column.newest.id == result.run)
+                test.blame = column;
+    test.is_new = test.blame && test.blame->first_bad && test.blame->first_bad->id == result.run;
+    return test;
+}
+
+// New ones first, then by id.
+void sort_tests(std::vector<UnexpectedTest>& tests) {
+    std::stable_sort(tests.begin(), tests.end(),
+                     [](const UnexpectedTest& a, const UnexpectedTest& b) {
+                         return std::pair(!a.is_new, a.id) < std::pair(!b.is_new, b.id);
+                     });
+}
+
+Expected<void> add_broken(const store::Store& store, const store::StoredRun& run,
+                          CellResult& result) {
+    auto unexpected = unexpected_of(store, run);
+    if (!unexpected) return tl::unexpected(unexpected.error());
+    result.all_broken = unexpected->broken.size();
+    std::vector<std::string> ids;
+    for (const auto& [id, state] : unexpected->broken) ids.push_back(id);
+    const auto flaky = quarantined(store, result.run, ids);
+    if (!flaky) return tl::unexpected(flaky.error());
+    result.flaky = flaky->size();
+    const bool only_flaky = result.code == ExitCode::unexpected_results && !flaky->empty() &&
+                            flaky->size() == ids.size() && unexpected->passes == 0 && run.end &&
+                            run.end->complete;
+    if (only_flaky) result.code = ExitCode::ok;
+    const std::set<std::string> quarantine(flaky->begin(), flaky->end());
+    for (auto& [id, state] : unexpected->broken) {
+        if (result.broken.size() == kBlamedTests) break;
+        const bool is_flaky = quarantine.contains(id);
+        auto test = blamed(store, result, id, state, is_flaky);
+        if (!test) return tl::unexpected(test.error());
+        result.broken.push_back(std::move(*test));
+    }
+    sort_tests(result.broken);
+    return {};
+}
+
+Expected<void> describe(const NightSettings& night, CellResult& result) {
+    const auto found = run_of_night(result.cell, night);
+    if (!found) return tl::unexpected(found.error());
+    if (!*found)
+        return fail(ErrorKind::nothing_selected, "no test was selected, so no run is stored");
+    result.run = (*found)->id;
+    result.stored = **found;
+    const auto store = archive::open_results(night.results);
+    if (!store) return tl::unexpected(store.error());
+    const auto run = store->load_run(result.run);
+    if (!run) return tl::unexpected(run.error());
+    return store->snapshot([&]() -> Expected<void> {
+        const auto compared = compare_with_past({&*store, result.run});
+        if (!compared) return tl::unexpected(compared.error());
+        if (*compared && !(*compared)->columns.empty()) {
+            result.baseline = (*compared)->baseline.id;
+            result.changes = (*compared)->columns.front().counts;
+        }
+        return add_broken(*store, *run, result);
+    });
+}
+
+}  // namespace
+
+CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night) {
+    const SystemClock clock;
+    CellResult result{cell};
+    result.begun = true;
+    const SteadyTime begun = clock.steady();
+    const auto ran = execute(cell, night);
+    result.seconds = std::chrono::duration<double>(clock.steady() - begun).count();
+    if (!ran) {
+        result.code = exit_code_of(ran.error().kind);
+        result.problem = to_line(ran.error());
+        return result;
+    }
+    result.code = *ran;
+    if (const auto described = describe(night, result); !described) {
+        result.code = worst(std::array{result.code, exit_code_of(described.error().kind)});
+        result.problem = to_line(described.error());
+    }
+    return result;
+}
+
+Expected<CellPlan> plan_cell(const suites::NightlyCell& cell, const NightSettings& night) {
+    const CellCommand command = command_of(cell, night);
+    const auto say = [](std::string_view) {};
+    auto fresh = open_new_run(command.request, command.invocation, say);
+    if (!fresh) return tl::unexpected(fresh.error());
+    if (auto made = make_ready(fresh->ready, Need::modules, say); !made)
+        return tl::unexpected(made.error());
+    std::vector<std::string> notes;
+    const auto past = past_of_results(night.results, fresh->ready.suite.name, notes);
+    const auto plan = plan_whole_run(*fresh, past, false);
+    if (!plan) return tl::unexpected(plan.error());
+    CellPlan planned{plan->jobs.size(), 0, 0, fresh->ready.settings.jobs()};
+    for (const auto& job : plan->jobs) {
+        const auto known = past.seconds.find(job.module);
+        if (known == past.seconds.end())
+            ++planned.unknown;
+        else
+            planned.seconds += known->second;
+    }
+    return planned;
+}
+
+}  // namespace compat::run

@@ -1,0 +1,38 @@
+// One cell of a night: how it is started or continued, what its plan is, and what its run says. Not
+// for the night as a whole (nightly.h).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "runner/base/error.h"
+#include "runner/config/settings.h"
+#include "runner/run/nightly/night.h"
+#include "runner/run/resume.h"
+#include "suites/nightly.h"
+
+namespace compat::run {
+
+// What all cells share.
+struct NightSettings {
+    std::filesystem::path results;
+    std::string isolation;  // of cells without one
+    config::Invocation invocation;
+    ParseCommand parse;
+    int verbosity = 0;
+    WallTime started{};  // of the night: runs of a cell since then are its own
+};
+
+// Runs the cell, or continues its run of this night, or leaves it if it is complete. Never fails:
+// the result says why it could not run.
+[[nodiscard]] CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night);
+
+struct CellPlan {
+    std::size_t modules = 0, unknown = 0;  // unknown: without an earlier duration
+    double seconds = 0;                    // of the known ones, one after the other
+    int jobs = 1;
+};
+[[nodiscard]] Expected<CellPlan> plan_cell(const suites::NightlyCell& cell,
+                                           const NightSettings& night);
+
+}  // namespace compat::run

@@ -1,0 +1,255 @@
+#include "runner/run/nightly/night.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "runner/analysis/comparison.h"
+#include "runner/base/files.h"
+#include "runner/base/text.h"
+#include "runner/display/columns.h"
+
+namespace compat::run {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kTestsShown = 10;   // of a cell, on a terminal
+constexpr std::size_t kChangesShown = 6;  // of a test
+
+ordered_json text_or_null(const std::string& text) {
+    return text.empty() ? ordered_json() : ordered_json(text);
+}
+
+ordered_json run_json(const std::optional<BlameRun>& run) {
+    if (!run) return nullptr;
+    return {{"run", run->id},
+            {"started", iso8601(run->started)},
+            {"torch", run->torch},
+            {"commit", run->commit}};
+}
+
+ordered_json changes_json(const std::optional<ChangedBetween>& changed) {
+    if (!changed || !changed->known) return nullptr;
+    ordered_json list = ordered_json::array();
+    const auto value = [](const std::optional<std::string>& text) {
+        return text ? ordered_json(*text) : ordered_json();
+    };
+    for (const auto& change : changed->environment)
+        list.push_back({{"name", change.name},
+                        {"before", value(change.baseline)},
+                        {"now", value(change.run)}});
+    return list;
+}
+
+ordered_json broken_json(const UnexpectedTest& test) {
+    ordered_json json{{"test", test.id},
+                      {"state", name_of(test.state)},
+                      {"new", test.is_new},
+                      {"flaky", test.is_flaky}};
+    json["error"] = test.blame ? text_or_null(test.blame->error) : ordered_json();
+    json["first_bad"] = test.blame ? run_json(test.blame->first_bad) : ordered_json();
+    json["last_good"] = test.blame ? run_json(test.blame->last_good) : ordered_json();
+    json["changed"] = test.blame ? changes_json(test.blame->changed) : ordered_json();
+    return json;
+}
+
+ordered_json cell_json(const CellResult& result) {
+    ordered_json json{{"suite", result.cell.name},
+                      {"column", result.cell.column},
+                      {"torch", text_or_null(result.cell.torch)},
+                      {"series", result.cell.series},
+                      {"run", text_or_null(result.run)},
+                      {"baseline", text_or_null(result.baseline)},
+                      {"verdict", result.verdict()},
+                      {"problem", text_or_null(result.problem)}};
+    json["exit_code"] = result.begun ? ordered_json(static_cast<int>(result.code)) : ordered_json();
+    json["seconds"] = result.seconds;
+    ordered_json states = ordered_json::object(), changes = ordered_json::object();
+    if (result.stored) {
+        for (std::size_t i = 0; i < parsers::kStateNames.size(); ++i)
+            states[std::string(parsers::kStateNames[i])] = result.stored->states[i];
+        json["used_device"] = {{"passed", result.stored->exercised_good},
+                               {"broken", result.stored->exercised_broken}};
+    } else {
+        json["used_device"] = nullptr;
+    }
+    if (!result.baseline.empty())
+        for (std::size_t i = 0; i < analysis::kChangeClasses.size(); ++i)
+            changes[std::string(analysis::kChangeClasses[i].name)] = result.changes[i];
+    json["states"] = std::move(states);
+    json["changes"] = std::move(changes);
+    json["broken"] = result.all_broken;
+    json["flaky"] = result.flaky;
+    json["tests"] = ordered_json::array();
+    for (const UnexpectedTest& test : result.broken) json["tests"].push_back(broken_json(test));
+    return json;
+}
+
+std::string changes_words(const BlameColumn& blame) {
+    if (!blame.last_good) return "no good run is stored";
+    if (!blame.changed || !blame.changed->known) return "what changed is not known";
+    const auto& all = blame.changed->environment;
+    if (all.empty()) return "nothing changed that the fingerprint holds";
+    std::string words = "changed: ";
+    for (std::size_t i = 0; i < std::min(all.size(), kChangesShown); ++i)
+        words += fmt::format("{}{} {} -> {}", i == 0 ? "" : ", ", all[i].name,
+                             all[i].baseline.value_or("none"), all[i].run.value_or("none"));
+    if (all.size() > kChangesShown)
+        words += fmt::format(", and {} more", all.size() - kChangesShown);
+    return words;
+}
+
+// Columns as wide as their widest text, two spaces apart; numbers to the right.
+std::string table_text(const std::vector<std::vector<std::string>>& rows, std::size_t texts) {
+    std::vector<std::size_t> widths(rows.front().size());
+    for (const auto& row : rows)
+        for (std::size_t i = 0; i < row.size(); ++i)
+            widths[i] = std::max(widths[i], display::columns_of(row[i]));
+    std::string text;
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const bool is_last = i + 1 == row.size();
+            const std::string fill(is_last ? 0 : widths[i] - display::columns_of(row[i]), ' ');
+            line += i < texts || is_last ? row[i] + fill : fill + row[i];
+            if (!is_last) line += "  ";
+        }
+        text += line + '\n';
+    }
+    return text;
+}
+
+std::vector<std::string> row_of(const CellResult& result) {
+    std::vector<std::string> row{printable(result.cell.name), printable(result.cell.column)};
+    if (result.stored) {
+        const auto& states = result.stored->states;
+        std::int64_t tests = 0, broke = 0;
+        for (std::size_t i = 0; i < states.size(); ++i) {
+            tests += states[i];
+            const auto kind = analysis::kind_of(static_cast<parsers::State>(i));
+            if (kind == analysis::StateKind::broken) broke += states[i];
+        }
+        const auto used = result.stored->exercised_good + result.stored->exercised_broken;
+        row.push_back(std::to_string(tests));
+        row.push_back(std::to_string(broke));
+        row.push_back(used == 0 ? "-" : fmt::format("{}/{}", result.stored->exercised_good, used));
+    } else {
+        row.insert(row.end(), {"-", "-", "-"});
+    }
+    const auto regressed =
+        result.changes[static_cast<std::size_t>(analysis::ChangeClass::regressed)];
+    const auto fixed = result.changes[static_cast<std::size_t>(analysis::ChangeClass::fixed)];
+    row.push_back(result.baseline.empty() ? "-" : std::to_string(regressed));
+    row.push_back(result.baseline.empty() ? "-" : std::to_string(fixed));
+    row.push_back(printable(result.verdict()));
+    return row;
+}
+
+std::string tests_text(const CellResult& result, bool flaky) {
+    std::string text;
+    std::size_t shown = 0, all = 0;
+    for (const UnexpectedTest& test : result.broken) {
+        if (test.is_flaky != flaky || (!flaky && !test.is_new)) continue;
+        if (++all > kTestsShown) continue;
+        ++shown;
+        text += fmt::format("  {}\n", printable(test.id));
+        if (!test.blame) continue;
+        const BlameColumn& blame = *test.blame;
+        if (!blame.error.empty()) text += fmt::format("      {}\n", printable(blame.error));
+        if (flaky)
+            text += fmt::format("      {} of its last {} show it\n", blame.ledger.flaky,
+                                counted(static_cast<long>(blame.ledger.window), "run"));
+        else
+            text += fmt::format("      first bad {}{}; {}\n", blame.first_bad->id,
+                                blame.last_good ? ", last good " + blame.last_good->id : "",
+                                printable(changes_words(blame)));
+    }
+    if (all == 0) return {};
+    text =
+        fmt::format("{}, {}:\n", printable(result.cell.name), printable(result.cell.column)) + text;
+    if (all > shown)
+        text += fmt::format("  and {} more: {} lists them\n", all - shown, kNightSummary);
+    return text;
+}
+
+}  // namespace
+
+std::string CellResult::verdict() const {
+    if (!begun) return "not begun";
+    if (run.empty()) return "did not run: " + problem;
+    if (!problem.empty()) return problem;
+    const auto counted_tests = [](std::size_t n, std::string_view what) {
+        return fmt::format("{} {}", counted(static_cast<long>(n), "test"), what);
+    };
+    switch (code) {
+        case ExitCode::ok:
+            return flaky > 0 ? counted_tests(flaky, flaky == 1 ? "is flaky" : "are flaky")
+                             : "as expected";
+        case ExitCode::unexpected_results:
+            return all_broken > 0 ? counted_tests(all_broken, "broke unexpectedly")
+                                  : "unexpected results";
+        case ExitCode::interrupted:
+            return "interrupted";
+        case ExitCode::unaccounted:
+            return "test counts do not add up";
+        case ExitCode::nothing_selected:
+            return "no test selected";
+        case ExitCode::usage:
+        case ExitCode::infrastructure:
+            break;
+    }
+    return "the run could not be completed";
+}
+
+std::string summary_json(const Night& night) {
+    ordered_json json{{"format", kNightFormat},
+                      {"file", night.file.string()},
+                      {"started", iso8601(night.started)},
+                      {"started_ms", night.started.time_since_epoch().count()}};
+    json["finished"] = night.finished ? ordered_json(iso8601(*night.finished)) : ordered_json();
+    json["exit_code"] =
+        night.finished ? ordered_json(static_cast<int>(night.code)) : ordered_json();
+    json["site"] = text_or_null(night.site.string());
+    json["problems"] = night.problems;
+    json["cells"] = ordered_json::array();
+    for (const CellResult& cell : night.cells) json["cells"].push_back(cell_json(cell));
+    return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+Expected<EarlierNight> read_summary(const std::filesystem::path& file) {
+    const auto text = read_file(file);
+    if (!text) return tl::unexpected(text.error());
+    const auto json = nlohmann::json::parse(*text, nullptr, false);
+    const bool is_one = json.is_object() && json.contains("started_ms") &&
+                        json["started_ms"].is_number_integer() && json.contains("file") &&
+                        json["file"].is_string() && json.contains("finished");
+    if (!is_one)
+        return fail(ErrorKind::usage, "this is no summary of a night",
+                    "delete it, or leave --resume out", file.string());
+    return EarlierNight{json["file"].get<std::string>(),
+                        WallTime(Milliseconds(json["started_ms"].get<std::int64_t>())),
+                        !json["finished"].is_null()};
+}
+
+std::string summary_text(const Night& night) {
+    std::vector<std::vector<std::string>> rows{
+        {"suite", "column", "tests", "broke", "used device", "regressed", "fixed", "verdict"}};
+    for (const CellResult& cell : night.cells) rows.push_back(row_of(cell));
+    constexpr std::size_t kTexts = 2;
+    std::string text = table_text(rows, kTexts);
+    constexpr std::array<std::pair<bool, const char*>, 2> kLists{
+        {{false, "\nbroken since this night:\n"},
+         {true, "\nflaky, so that they do not fail the night:\n"}}};
+    for (const auto& [flaky, heading] : kLists) {
+        std::string tests;
+        for (const CellResult& cell : night.cells) tests += tests_text(cell, flaky);
+        if (!tests.empty()) text += heading + tests;
+    }
+    return text;
+}
+
+}  // namespace compat::run

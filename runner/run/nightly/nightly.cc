@@ -1,0 +1,235 @@
+#include "runner/run/nightly/nightly.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runner/archive/prune.h"
+#include "runner/archive/results.h"
+#include "runner/base/files.h"
+#include "runner/base/text.h"
+#include "runner/display/output.h"
+#include "runner/prepare/tool.h"
+#include "runner/run/isolation/sandbox.h"
+#include "runner/run/nightly/cell.h"
+#include "runner/run/nightly/night.h"
+#include "runner/run/pruning/prune_runs.h"
+#include "runner/run/site/write_site.h"
+#include "suites/nightly.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using config::Setting;
+using display::print;
+
+namespace {
+
+constexpr const char* kNights = "nights";  // in the results folder
+constexpr unsigned kNotifyLimitS = 600;
+
+Expected<void> write_summary(const Night& night) {
+    return write_file(night.folder / kNightSummary, summary_json(night));
+}
+
+// The newest night, if it was interrupted.
+Expected<Night> earlier_night(const suites::Nightly& file) {
+    std::vector<fs::path> folders;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(file.results / kNights, error))
+        if (fs::exists(entry.path() / kNightSummary, error)) folders.push_back(entry.path());
+    const auto none = [&](std::string message) {
+        return fail(ErrorKind::usage, std::move(message), "leave --resume out",
+                    (file.results / kNights).string());
+    };
+    if (folders.empty()) return none("there is no night to resume");
+    Night night;
+    night.folder = *std::max_element(folders.begin(), folders.end());
+    const auto earlier = read_summary(night.folder / kNightSummary);
+    if (!earlier) return tl::unexpected(earlier.error());
+    if (earlier->file != file.file.string())
+        return none(fmt::format("the latest night is of {}", earlier->file));
+    if (earlier->finished) return none("the latest night has ended");
+    night.started = earlier->started;
+    return night;
+}
+
+Expected<Night> new_night(const suites::Nightly& file) {
+    Night night;
+    night.started = SystemClock().wall();
+    const fs::path name = file.results / kNights / file_timestamp(night.started);
+    night.folder = name;
+    std::error_code error;
+    for (int i = 2; fs::exists(night.folder, error); ++i)  // a night of less than a second
+        night.folder = fmt::format("{}-{}", name.string(), i);
+    return make_directories(night.folder).map([&] { return night; });
+}
+
+// The sandbox where it works: nights run other people's code.
+std::string usual_isolation(const std::function<void(std::string_view)>& say) {
+    const auto works = check_sandbox();
+    if (works) return "sandbox";
+    say(fmt::format("isolation: tree, because the sandbox does not work here: {}",
+                    to_line(works.error())));
+    return "tree";
+}
+
+Expected<void> prune_series(const suites::Nightly& file) {
+    if (!file.keep_runs && !file.keep_days) return {};
+    auto store = archive::open_results(file.results);
+    if (!store) return tl::unexpected(store.error());
+    std::set<std::string> series;
+    for (const auto& cell : file.cells) series.insert(cell.series);
+    std::vector<archive::PruneRule> rules;
+    for (const std::string& name : series) {
+        if (file.keep_runs) rules.push_back({file.keep_runs, {}, name});
+        if (file.keep_days)
+            rules.push_back(
+                {{}, SystemClock().wall() - std::chrono::hours(24) * *file.keep_days, name});
+    }
+    std::map<std::string, archive::RunToDelete> old;
+    for (const auto& rule : rules) {
+        auto plan = archive::plan_prune(*store, file.results, rule);
+        if (!plan) return tl::unexpected(plan.error());
+        for (auto& run : plan->runs) old.emplace(run.run.id, std::move(run));
+    }
+    std::vector<archive::RunToDelete> runs;
+    for (auto& [id, run] : old) runs.push_back(std::move(run));
+    return runs.empty() ? Expected<void>{} : delete_runs(*store, file.results, runs);
+}
+
+Expected<void> notify(const suites::Nightly& file, const Night& night) {
+    if (file.notify.empty()) return {};
+    prepare::Tool tool;
+    tool.argv = file.notify;
+    if (tool.argv.front().find('/') != std::string::npos)
+        tool.argv.front() = (file.file.parent_path() / tool.argv.front()).lexically_normal();
+    tool.cwd = file.file.parent_path();
+    tool.limit_s = kNotifyLimitS;
+    tool.input = night.folder / kNightSummary;
+    return prepare::run_tool(tool, night.folder / "notify.log");
+}
+
+// After the cells; a step that fails does not keep the others from their work.
+void close_night(const suites::Nightly& file, Night& night) {
+    std::vector<ExitCode> codes{night.code};
+    const auto step = [&](std::string_view what, const Expected<void>& done) {
+        if (done) return;
+        night.problems.push_back(fmt::format("{}: {}", what, to_line(done.error())));
+        codes.push_back(exit_code_of(done.error().kind));
+    };
+    step("old runs could not be deleted", prune_series(file));
+    if (archive::has_database(file.results)) {
+        const auto site = write_site(file.results, file.site);
+        step("the site could not be written",
+             site.map([&](const WrittenSite& written) { night.site = written.index; }));
+    }
+    night.finished = SystemClock().wall();
+    night.code = worst(codes);
+    step("summary", write_summary(night));
+    step("notify", notify(file, night));
+    night.code = worst(codes);
+    if (!night.problems.empty()) step("summary", write_summary(night));
+}
+
+void print_night(const Night& night) {
+    print("\n{}", summary_text(night));
+    for (const auto& problem : night.problems) print("{}\n", printable(problem));
+    const auto took = *night.finished - night.started;
+    print("\n{} in {}\nsummary: {}\n", counted(static_cast<long>(night.cells.size()), "cell"),
+          format_duration(took), printable((night.folder / kNightSummary).string()));
+    if (!night.site.empty()) print("site: {}\n", printable(night.site.string()));
+}
+
+ExitCode print_plan(const suites::Nightly& file, const NightSettings& settings) {
+    std::vector<ExitCode> codes;
+    double all = 0;
+    std::size_t unknown = 0;
+    for (const auto& cell : file.cells) {
+        const auto plan = plan_cell(cell, settings);
+        const std::string name = fmt::format("{}, {}{}", cell.name, cell.column,
+                                             cell.torch.empty() ? "" : ", torch " + cell.torch);
+        if (!plan) {
+            print("{}: cannot run: {}\n", printable(name), printable(to_line(plan.error())));
+            codes.push_back(exit_code_of(plan.error().kind));
+            continue;
+        }
+        const double seconds = plan->seconds / plan->jobs;
+        all += seconds;
+        unknown += plan->unknown;
+        print("{}: {}, {}\n", printable(name), counted(static_cast<long>(plan->modules), "module"),
+              plan->unknown == plan->modules
+                  ? "no earlier durations"
+                  : "about " + format_duration(std::chrono::duration<double>(seconds)));
+    }
+    print("{}; about {}{}; dry run, nothing was started\n",
+          counted(static_cast<long>(file.cells.size()), "cell"),
+          format_duration(std::chrono::duration<double>(all)),
+          unknown == 0 ? ""
+                       : fmt::format(", and {} without earlier durations",
+                                     counted(static_cast<long>(unknown), "module")));
+    return worst(codes);
+}
+
+// Stops after an interruption. The rest can be resumed.
+ExitCode run_cells(const suites::Nightly& file, const NightSettings& settings, Night& night,
+                   const std::function<void(std::string_view)>& say) {
+    std::vector<ExitCode> codes;
+    for (std::size_t i = 0; i < file.cells.size(); ++i) {
+        const auto& cell = file.cells[i];
+        say("");
+        say(fmt::format("cell {} of {}: {}, {}", i + 1, file.cells.size(), cell.name, cell.column));
+        night.cells[i] = run_cell(cell, settings);
+        if (night.cells[i].run.empty()) say(night.cells[i].verdict());
+        codes.push_back(night.cells[i].code);
+        if (codes.back() == ExitCode::interrupted) break;
+        if (auto written = write_summary(night); !written) say(to_line(written.error()));
+    }
+    return worst(codes);
+}
+
+}  // namespace
+
+Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invocation& invocation,
+                               const ParseCommand& parse) {
+    const auto say = [&](std::string_view line) {
+        if (request.verbosity >= 0) print("{}\n", printable(line));
+    };
+    auto file = suites::load_nightly(request.file);
+    if (!file) return tl::unexpected(file.error());
+    if (file->results.empty() || invocation.flags.contains(Setting::results)) {
+        const auto folder = config::results_folder(invocation);
+        if (!folder) return tl::unexpected(folder.error());
+        file->results = *folder;
+    }
+    if (file->site.empty()) file->site = file->results.parent_path() / "site";
+    NightSettings settings{file->results, {}, invocation, parse, request.verbosity};
+    settings.isolation = "off";
+    if (request.dry_run) return print_plan(*file, settings);
+    if (auto made = make_directories(file->results / kNights); !made)
+        return tl::unexpected(made.error());
+    const auto lock = archive::RunLock::acquire(file->results / kNights);
+    if (!lock && lock.error().kind == ErrorKind::usage)
+        return fail(ErrorKind::usage, "another night is running in this results folder",
+                    "wait for it to end", file->results.string());
+    if (!lock) return tl::unexpected(lock.error());
+    auto night = request.resume ? earlier_night(*file) : new_night(*file);
+    if (!night) return tl::unexpected(night.error());
+    night->file = file->file;
+    for (const auto& cell : file->cells) night->cells.push_back({cell});
+    settings.started = night->started;
+    settings.isolation = usual_isolation(say);
+    if (auto written = write_summary(*night); !written) return tl::unexpected(written.error());
+    night->code = run_cells(*file, settings, *night, say);
+    if (night->code == ExitCode::interrupted) {
+        print("interrupted; `runner nightly {} --resume` goes on with what is left\n",
+              printable(request.file.string()));
+        return ExitCode::interrupted;
+    }
+    close_night(*file, *night);
+    print_night(*night);
+    return night->code;
+}
+
+}  // namespace compat::run

@@ -1,0 +1,80 @@
+#include "runner/run/pruning/prune_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runner/archive/run_folder.h"
+#include "runner/base/clock.h"
+#include "runner/base/text.h"
+#include "runner/display/output.h"
+#include "runner/run/database_wait.h"
+#include "runner/store/pruning.h"
+
+namespace compat::run {
+
+namespace fs = std::filesystem;
+using display::print;
+
+namespace {
+
+// Less than this part of the database is left for rows to come.
+constexpr std::int64_t kFreePart = 10;
+
+// VACUUM and not SQLite's incremental one: that would have to be chosen when the database is made,
+// and moves pages at every deletion without putting rows in order.
+Expected<void> shrink_database(store::Store& store, const fs::path& results) {
+    const auto before = store::space_of(store);
+    if (!before) return tl::unexpected(before.error());
+    if (before->free_bytes * kFreePart < before->bytes) return {};
+    const auto runs = store.runs();
+    if (!runs) return tl::unexpected(runs.error());
+    const std::string left =
+        fmt::format("{} of the database are free for later runs",
+                    size_words(static_cast<std::uint64_t>(before->free_bytes)));
+    const auto going = std::find_if(runs->begin(), runs->end(), [&](const auto& run) {
+        return !(run.end && run.end->complete) && archive::RunLock::is_held(results / run.folder);
+    });
+    if (going != runs->end()) {
+        print("{}: {} is running, so the file does not shrink now\n", left, going->id);
+        return {};
+    }
+    const auto shrunk = store::shrink(store);
+    if (!shrunk && shrunk.error().kind == ErrorKind::busy) {
+        print("{}: another command uses it, so the file does not shrink now\n", left);
+        return {};
+    }
+    if (!shrunk) return shrunk;
+    return store::space_of(store).map([&](const store::DatabaseSpace& after) {
+        print("database: {}, was {}\n", size_words(static_cast<std::uint64_t>(after.bytes)),
+              size_words(static_cast<std::uint64_t>(before->bytes)));
+    });
+}
+
+}  // namespace
+
+void print_run_to_delete(const archive::RunToDelete& run, std::string_view what) {
+    print("{} {}  {}  {}\n", what, run.run.id, iso8601(run.run.started), size_words(run.bytes));
+    for (const std::string& note : run.notes) print("    note: {}\n", note);
+}
+
+Expected<void> delete_runs(archive::OpenResults& store, const fs::path& results,
+                           const std::vector<archive::RunToDelete>& runs) {
+    if (auto tidied = archive::tidy_results(store, results); !tidied) return tidied;
+    std::uint64_t bytes = 0;
+    for (const auto& run : runs) {
+        const auto deleted =
+            retry_while_busy(store, [&] { return archive::delete_run(store, results, run.run); });
+        if (!deleted) return deleted;
+        print_run_to_delete(run, "deleted");
+        bytes += run.bytes;
+    }
+    if (auto tidied = archive::tidy_results(store, results); !tidied) return tidied;
+    print("{} deleted, {} of files freed\n", counted(static_cast<long>(runs.size()), "run"),
+          size_words(bytes));
+    return retry_while_busy(store, [&] { return store::delete_unused(store); }).and_then([&] {
+        return shrink_database(store, results);
+    });
+}
+
+}  // namespace compat::run

@@ -1,0 +1,154 @@
+#include "runner/run/trends/series.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "runner/display/device_lines.h"
+#include "runner/store/comparable.h"
+
+namespace compat::run {
+
+namespace {
+
+std::string column_of(const store::RunSummary& run) {
+    if (!run.column.empty()) return run.column;
+    std::string words = run.simulated ? *run.simulated + " (simulated)" : run.device;
+    if (!run.shim && run.device != "cpu") words += ", shim off";
+    if (run.shim && !run.simulated && run.device == "cpu") words += ", redirected";
+    if (run.masquerade) words += ", masquerade";
+    if (run.shim && !run.fallback) words += ", fallback off";
+    return words;
+}
+
+// Runs of a checkout with changes of its own differ from all others.
+std::vector<std::uint32_t> versions_of(const std::vector<store::RunSummary>& runs) {
+    std::vector<std::uint32_t> versions;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const bool same = i > 0 && !runs[i].dirty && !runs[i - 1].dirty &&
+                          runs[i].commit == runs[i - 1].commit &&
+                          runs[i].torch == runs[i - 1].torch;
+        versions.push_back(i == 0 ? 0 : versions.back() + (same ? 0 : 1));
+    }
+    return versions;
+}
+
+void name_series_apart(std::vector<Series>& all) {
+    const auto cell = [](const Series& series) {
+        return std::tie(series.suite, series.torch, series.column);
+    };
+    std::map<std::tuple<std::string, std::string, std::string>, int> cells;
+    for (const Series& series : all) ++cells[cell(series)];
+    std::vector<Series*> alike;
+    for (Series& series : all)
+        if (cells[cell(series)] > 1) alike.push_back(&series);
+    for (Series* series : alike)
+        series->column += fmt::format(", series {}", series->newest().series);
+    // They may also differ in what no name shows, such as the policy.
+    cells.clear();
+    for (const Series& series : all) ++cells[cell(series)];
+    alike.clear();
+    for (Series& series : all)
+        if (cells[cell(series)] > 1) alike.push_back(&series);
+    for (Series* series : alike) series->column += fmt::format(", {}", series->way);
+}
+
+}  // namespace
+
+std::vector<std::string> Series::run_ids() const {
+    std::vector<std::string> ids;
+    ids.reserve(runs.size());
+    for (const store::RunSummary& run : runs) ids.push_back(run.id);
+    return ids;
+}
+
+std::vector<Series> series_of(std::vector<store::RunSummary> runs) {
+    std::map<store::ComparableKey, Series> by_key;
+    std::map<store::ComparableKey, std::string> unfinished;
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // oldest first
+        if (!run->shard.empty() || !store::gives_verdicts(*run)) continue;
+        const store::ComparableKey key = store::comparable_key(*run);
+        if (!run->end || !run->end->complete) {
+            unfinished[key] = run->id;
+            continue;
+        }
+        unfinished.erase(key);
+        by_key[key].runs.push_back(std::move(*run));
+    }
+    std::vector<Series> all;
+    for (auto& [key, series] : by_key) {
+        const store::RunSummary& newest = series.newest();
+        series.suite = newest.suite;
+        series.column = column_of(newest);
+        series.way = display::redirection_words({newest.device, newest.simulated, newest.shim,
+                                                 newest.policy, newest.fallback, newest.imported});
+        series.torch = newest.torch;
+        series.versions = versions_of(series.runs);
+        if (const auto open = unfinished.find(key); open != unfinished.end())
+            series.unfinished = open->second;
+        all.push_back(std::move(series));
+    }
+    name_series_apart(all);
+    std::sort(all.begin(), all.end(), [](const Series& a, const Series& b) {
+        return std::tie(a.suite, a.column, a.torch, a.newest().series) <
+               std::tie(b.suite, b.column, b.torch, b.newest().series);
+    });
+    return all;
+}
+
+Expected<ChangedBetween> changed_between(const store::Store& store, const std::string& baseline,
+                                         const std::string& run) {
+    const auto before = store.load_run(baseline);
+    if (!before) return tl::unexpected(before.error());
+    const auto after = store.load_run(run);
+    if (!after) return tl::unexpected(after.error());
+    const std::string &a = before->info.fingerprint, &b = after->info.fingerprint;
+    return ChangedBetween{analysis::has_fingerprint(a) && analysis::has_fingerprint(b),
+                          analysis::environment_changes(a, b)};
+}
+
+TestInSeries test_in_series(const Series& series, const std::vector<store::TestResult>& results) {
+    std::unordered_map<std::string_view, const store::TestResult*> by_run;
+    for (const store::TestResult& result : results) by_run.emplace(result.run, &result);
+    TestInSeries test;
+    for (std::size_t i = 0; i < series.runs.size(); ++i) {
+        const auto at = by_run.find(series.runs[i].id);
+        if (at == by_run.end()) continue;
+        test.entries.push_back(
+            {static_cast<std::uint32_t>(i), at->second->state, at->second->retried});
+        test.results.push_back(at->second->result);
+    }
+    return test;
+}
+
+Expected<std::vector<std::string>> quarantined(const store::Store& store, const std::string& run,
+                                               std::span<const std::string> failed) {
+    std::vector<std::string> flaky;
+    if (failed.empty()) return flaky;
+    auto runs = store.runs();
+    if (!runs) return tl::unexpected(runs.error());
+    const auto own =
+        std::find_if(runs->begin(), runs->end(), [&](const auto& each) { return each.id == run; });
+    if (own == runs->end()) return fail(ErrorKind::usage, fmt::format("no run '{}'", run));
+    const auto key = store::comparable_key(*own);
+    runs->erase(runs->begin(), own);  // newer ones
+    std::erase_if(*runs, [&](const auto& each) { return store::comparable_key(each) != key; });
+    const std::vector<Series> series = series_of(std::move(*runs));
+    // A run that is not complete, or gives no verdicts, is judged by itself: nothing is flaky.
+    if (series.empty() || series.front().newest().id != run) return flaky;
+    for (const std::string& id : failed) {
+        const auto results = store::results_of_test(store, id);
+        if (!results) return tl::unexpected(results.error());
+        const TestInSeries test = test_in_series(series.front(), *results);
+        if (!test.entries.empty() &&
+            analysis::is_quarantined(analysis::ledger_of(test.entries, series.front().versions)))
+            flaky.push_back(id);
+    }
+    std::sort(flaky.begin(), flaky.end());
+    return flaky;
+}
+
+}  // namespace compat::run

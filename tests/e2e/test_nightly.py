@@ -1,0 +1,181 @@
+"""`runner nightly`: nights of real runs, with a planted regression, a flaky test and a changed package."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sysconfig
+import time
+
+import jsonschema
+import pytest
+
+from test_resume import SLOW, make_suite
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "reports/schemas/night.schema.json").read_text())
+
+TESTS = """
+import importlib.metadata, pathlib
+def test_good():
+    pass
+def test_planted():
+    assert 1 + 1 == 2
+def test_flaky():
+    assert not pathlib.Path("/NIGHT/flip").exists(), "it flipped"
+def test_version():
+    assert importlib.metadata.version("planted") == "1.0"
+"""
+
+
+@pytest.fixture
+def environment(tmp_path, python):
+    """A virtual environment of its own over the tests' one, with the package `planted` 1.0."""
+    folder = tmp_path / "env"
+    subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True)
+    site = next((folder / "lib").glob("python*/site-packages"))
+    (site / "tests.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    set_version(folder, "1.0")
+    return folder
+
+
+def set_version(environment, version):
+    site = next((environment / "lib").glob("python*/site-packages"))
+    for old in site.glob("planted-*.dist-info"):
+        (old / "METADATA").unlink()
+        old.rmdir()
+    (site / f"planted-{version}.dist-info").mkdir()
+    (site / f"planted-{version}.dist-info/METADATA").write_text(f"Metadata-Version: 2.1\nName: planted\nVersion: {version}\n")
+
+
+@pytest.fixture
+def matrix(tmp_path, environment):
+    """nightly.json over one suite, in a column that runs and in one whose device is not here."""
+    (tmp_path / "planets/tests").mkdir(parents=True)
+    (tmp_path / "planets/tests/test_planets.py").write_text(TESTS.replace("/NIGHT", str(tmp_path)))
+    notify = tmp_path / "notify.sh"
+    notify.write_text('#!/bin/sh\ncat >"$1"\n')
+    notify.chmod(0o755)
+    write(tmp_path, {"format": 1,
+                     "suites": [{"suite": "planets", "python": "env"}],
+                     "columns": [{"name": "cpu", "shim": "off", "isolation": "off"}, {"name": "gpu", "shim": "off", "device": "cuda"}],
+                     "notify": ["./notify.sh", "told.json"]})
+    return tmp_path
+
+
+def write(folder, nightly):
+    (folder / "nightly.json").write_text(json.dumps(nightly))
+
+
+def change(folder, **keys):
+    write(folder, {**json.loads((folder / "nightly.json").read_text()), **keys})
+
+
+def summary(folder):
+    text = (max((folder / "results/nights").glob("2*")) / "summary.json").read_text()
+    night = json.loads(text)
+    jsonschema.validate(night, SCHEMA)
+    return night
+
+
+def night(runner, folder, *words):
+    before = len(list((folder / "results/nights").glob("2*")))
+    result = runner("nightly", "nightly.json", *words)
+    assert len(list((folder / "results/nights").glob("2*"))) == before + 1, result.err
+    return result, summary(folder)
+
+
+def test_each_night_says_what_broke_since_when_and_what_changed(runner, matrix):
+    first, one = night(runner, matrix)
+    cpu, gpu = one["cells"]
+    assert (first.code, one["exit_code"], cpu["exit_code"], cpu["states"]["passed"]) == (2, 2, 0, 4)
+    assert cpu["verdict"] == "as expected" and cpu["baseline"] is None and cpu["tests"] == []
+    assert gpu["run"] is None and gpu["verdict"].startswith("did not run: ") and "cuda" in gpu["verdict"]
+    assert gpu["verdict"] in first.out
+    assert json.loads((matrix / "told.json").read_text())["cells"] == one["cells"]
+    assert (matrix / "site/index.html").exists()
+
+    change(matrix, columns=[{"name": "cpu", "shim": "off", "isolation": "off"}])
+    module = matrix / "planets/tests/test_planets.py"
+    module.write_text(module.read_text().replace("1 + 1 == 2", "1 + 1 == 3"))
+    (matrix / "flip").touch()
+    second, two = night(runner, matrix)
+    (cpu,) = two["cells"]
+    assert (second.code, cpu["exit_code"], cpu["changes"]["regressed"], cpu["broken"]) == (1, 1, 2, 2)
+    assert cpu["baseline"] == one["cells"][0]["run"]
+    for test in cpu["tests"]:
+        assert test["new"] and test["first_bad"]["run"] == cpu["run"] and test["last_good"]["run"] == cpu["baseline"]
+    assert "broken since this night:" in second.out and "first bad " + cpu["run"] in second.out
+
+    # What is known to be flaky does not fail the night. The rest was broken before.
+    (matrix / "flip").unlink()
+    night(runner, matrix)
+    (matrix / "flip").touch()
+    set_version(matrix / "env", "2.0")
+    fourth, four = night(runner, matrix)
+    tests = {test["test"].rpartition("::")[2]: test for test in four["cells"][0]["tests"]}
+    assert set(tests) == {"test_planted", "test_flaky", "test_version"}
+    assert [name for name, test in tests.items() if test["new"] and not test["flaky"]] == ["test_version"]
+    assert tests["test_version"]["changed"] == [{"name": "packages.planted", "before": "1.0", "now": "2.0"}]
+    assert tests["test_planted"]["first_bad"]["run"] == cpu["run"]
+    assert tests["test_flaky"]["flaky"] and fourth.code == 1
+    assert "changed: packages.planted 1.0 -> 2.0" in fourth.out and "flaky, so that they do not fail the night:" in fourth.out
+
+    set_version(matrix / "env", "1.0")
+    module.write_text(module.read_text().replace("1 + 1 == 3", "1 + 1 == 2"))
+    fifth, five = night(runner, matrix)
+    assert (fifth.code, five["cells"][0]["exit_code"], five["cells"][0]["verdict"]) == (0, 0, "1 test is flaky")
+    site = "".join(page.read_text() for page in (matrix / "site").rglob("*.html"))
+    assert "planets" in site
+
+
+def test_a_killed_night_goes_on_with_what_is_left(runner, program, python, tmp_path):
+    slow = SLOW.replace("sleep(0.1)", "sleep(0.2)")
+    for name in ("first", "second"):
+        make_suite(tmp_path / name, {"test_a.py": slow % (3, -1), "test_b.py": slow % (-1, -1)})
+    write(tmp_path, {"format": 1, "suites": [{"suite": "first", "python": str(python)}, {"suite": "second", "python": str(python)}],
+                     "columns": [{"name": "cpu", "shim": "off", "isolation": "off", "jobs": 1, "warm": "off"}]})
+    process = subprocess.Popen([program, "nightly", "nightly.json"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    runs = tmp_path / "results/runs"
+    while not any('"event": "end"' in file.read_text() for file in runs.glob("second-*/**/*.events.jsonl")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    refused = runner("nightly", "nightly.json")
+    assert refused.code == 2 and "another night is running" in refused.err
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+    first = summary(tmp_path)
+    assert first["finished"] is None and [cell["verdict"] for cell in first["cells"]][1] == "not begun"
+    done = runner("nightly", "nightly.json", "--resume")
+    night = summary(tmp_path)
+    assert done.code == 1 and night["finished"] and len(list(runs.iterdir())) == 2
+    assert night["cells"][0]["run"] == first["cells"][0]["run"]
+    for cell in night["cells"]:
+        assert sum(cell["states"].values()) == 16 and cell["states"]["failed"] == cell["broken"] == 1
+        assert cell["states"]["not_run"] == 0
+    again = runner("nightly", "nightly.json", "--resume")
+    assert again.code == 2 and "the latest night has ended" in again.err
+
+
+def test_a_dry_run_writes_nothing_and_old_runs_go(runner, matrix):
+    planned = runner("nightly", "nightly.json", "--dry-run")
+    assert "planets, cpu: 1 module, no earlier durations" in planned.out
+    assert not (matrix / "results").exists() and not (matrix / "site").exists()
+
+    change(matrix, columns=[{"name": "cpu", "shim": "off", "isolation": "off"}], keep={"runs": 1}, notify=["false"])
+    night(runner, matrix)
+    result, last = night(runner, matrix)
+    assert result.code == 4 and last["exit_code"] == 4 and "notify: `false` failed" in last["problems"][0]
+    assert [run.name for run in (matrix / "results/runs").iterdir()] == [last["cells"][0]["run"]]
+    known = runner("nightly", "nightly.json", "--dry-run")
+    assert "planets, cpu: 1 module, about 0." in known.out
+
+
+def test_errors_name_the_place_in_the_file(runner, tmp_path):
+    (tmp_path / "nightly.json").write_text('{"format": 1,\n "suites": [{"suite": "x"}],\n "columns": [{"name": "cpu", "simulat": "mps"}]}')
+    refused = runner("nightly", "nightly.json")
+    assert refused.code == 2
+    assert 'nightly.json:3:30: unknown key "simulat"; did you mean "simulate"?' in refused.err
+    assert os.listdir(tmp_path) == ["nightly.json"]

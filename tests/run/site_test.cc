@@ -1,0 +1,206 @@
+// Series, quarantine and the pages of a site, from stored runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runner/analysis/marks.h"
+#include "runner/run/site/read_site.h"
+#include "runner/run/site/write_site.h"
+#include "runner/run/trends/blame.h"
+#include "tests/store/samples.h"
+#include "tests/support/temp_tree.h"
+
+namespace compat::run {
+namespace {
+
+using parsers::State;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class SiteTest : public testing::Test {
+  protected:
+    store::Store store = std::move(*store::Store::temporary());
+    int second = 0;
+
+    std::string add(const std::string& strip_of_tests, const std::string& series = "nightly",
+                    bool complete = true, std::function<void(store::RunInfo&)> change = {}) {
+        const std::string id = series + "-" + std::to_string(++second);
+        store::RunInfo info = store::samples::run(id, second);
+        info.series = series;
+        info.shard.clear();
+        info.repeat_of.clear();
+        info.dirty = false;
+        if (change) change(info);
+        EXPECT_TRUE(store.begin_run(info));
+        store::JobResult job = store::samples::job("a.py");
+        job.record.cases.clear();
+        for (std::size_t i = 0; i < strip_of_tests.size(); ++i) {
+            if (strip_of_tests[i] == ' ') continue;
+            const bool failed = strip_of_tests[i] == 'F';
+            auto& test = job.record.cases.emplace_back(store::samples::test(
+                "a.py::t" + std::to_string(i), failed ? State::failed : State::passed));
+            if (failed) test.failure = store::samples::failure("no");
+        }
+        EXPECT_TRUE(store.save_job(id, job));
+        EXPECT_TRUE(store.finish_run(id, store::samples::end(second + 1, complete)));
+        return id;
+    }
+    std::vector<Series> series() { return series_of(*store.runs()); }
+};
+
+TEST_F(SiteTest, ASeriesIsTheCompleteRunsThatAreComparable) {
+    add(".");
+    add(".", "other", true, [](auto& info) { info.column = "b"; });
+    add(".", "nightly", true, [](auto& info) { info.torch = "2.15.0"; });
+    const std::string open = add(".", "nightly", false);
+    add(".", "nightly", true, [](auto& info) { info.shard = "1/2"; });
+    add(".", "nightly", true, [](auto& info) { info.keep_going = true; });
+    const auto all = series();
+    ASSERT_THAT(all, SizeIs(2));
+    EXPECT_EQ(all[0].column, "b");
+    EXPECT_EQ(all[1].column, "mps 15 (simulated)");
+    EXPECT_THAT(all[1].run_ids(), ElementsAre("nightly-1", "nightly-3"));
+    EXPECT_THAT(all[1].versions, ElementsAre(0u, 1u));
+    EXPECT_EQ(all[1].torch, "2.15.0");
+    EXPECT_EQ(all[1].unfinished, open);
+}
+
+TEST_F(SiteTest, SeriesOfOneCellHaveTheirSeriesInTheirName) {
+    add(".");
+    add(".", "other");
+    const auto all = series();
+    EXPECT_EQ(all[0].column, "mps 15 (simulated), series nightly");
+    EXPECT_EQ(all[1].column, "mps 15 (simulated), series other");
+}
+
+TEST_F(SiteTest, OnlyFlakyFailuresAreQuarantined) {
+    //      flaky, broken tonight, broken for long, flaky and broken for three nights
+    add("..F.");
+    add("F.FF");
+    add("..F.");
+    add("..FF");
+    add("..FF");
+    const std::string tonight = add("FFFF");
+    const std::vector<std::string> failed{"a.py::t3", "a.py::t2", "a.py::t1", "a.py::t0"};
+    EXPECT_THAT(*quarantined(store, tonight, failed), ElementsAre("a.py::t0"));
+    add("....");  // what came later says nothing of that night
+    EXPECT_THAT(*quarantined(store, tonight, failed), ElementsAre("a.py::t0"));
+    EXPECT_THAT(*quarantined(store, add("FFFF", "other"), failed), IsEmpty());
+    EXPECT_FALSE(quarantined(store, "no-run", failed));
+}
+
+TEST_F(SiteTest, BlameNamesTheRunsAroundTheBreakAndWhatChanged) {
+    add(".", "nightly", true, [](auto& i) { i.fingerprint = R"({"torch":{"version":"2.13"}})"; });
+    add("F", "nightly", true, [](auto& i) { i.fingerprint = R"({"torch":{"version":"2.15"}})"; });
+    add("F");
+    const auto views = blame(store, {"a.py::t0", {}, {}});
+    ASSERT_TRUE(views);
+    const BlameColumn& column = views->front().columns.front();
+    EXPECT_EQ(column.last_good->id, "nightly-1");
+    EXPECT_EQ(column.first_bad->id, "nightly-2");
+    ASSERT_THAT(column.changed->environment, SizeIs(1));
+    EXPECT_EQ(column.changed->environment[0].name, "torch.version");
+    EXPECT_EQ(column.error_run, "nightly-3");
+    EXPECT_FALSE(blame(store, {"a.py::none", {}, {}}));
+    EXPECT_FALSE(blame(store, {"a.py::t0", "no-series", {}}));
+}
+
+TEST_F(SiteTest, TheMatrixCountsWhatChanged) {
+    add("....F ");
+    add("..F.F.");
+    add(".FF. .");
+    auto site = SiteReader::open(store, "/no/results");
+    ASSERT_TRUE(site);
+    std::vector<std::string> pages;
+    const auto view = site->matrix([&](const std::string& name, const reports::SiteTests& page) {
+        pages.push_back(name);
+        EXPECT_EQ(page.modules.at(0).tests.size(), 5u);
+        EXPECT_EQ(page.histories.size(), 4u) << "equal histories are one";
+        return Expected<void>{};
+    });
+    ASSERT_TRUE(view);
+    EXPECT_THAT(pages, ElementsAre("suites/alpha/tests-0.html"));
+    const reports::SiteCell& cell = view->cells.at(0);
+    EXPECT_EQ(cell.broke, 1);
+    EXPECT_EQ(cell.gone, 1);
+    EXPECT_EQ(cell.added, 0);
+    EXPECT_EQ(cell.fixed, 0);
+    ASSERT_THAT(view->breaks, SizeIs(2));  // the newest first
+    EXPECT_TRUE(view->breaks[0].is_newest);
+    EXPECT_EQ(view->breaks[0].first_bad, "nightly-3");
+    EXPECT_EQ(view->breaks[0].first.at(0).id, "a.py::t1");
+    EXPECT_EQ(view->breaks[1].last_good, "nightly-1");
+    EXPECT_THAT(view->breaks[0].first.at(0).error, testing::HasSubstr("AssertionError"));
+}
+
+TEST_F(SiteTest, TheStoreCountsAsAnalysisDoesWhichTestsExercisedTheDevice) {
+    const std::string id = "r";
+    ASSERT_TRUE(store.begin_run(store::samples::run(id, 1)));
+    ASSERT_TRUE(store.save_job(id, store::samples::job("a.py")));
+    store::JobResult job = store::samples::job("b.py");
+    job.record.shim.emplace();
+    job.record.shim->host = "cuda";
+    job.record.kernels.clear();
+    for (std::size_t i = 0; i < job.record.cases.size(); ++i)
+        job.record.kernels.push_back({job.record.cases[i].id,
+                                      i % 3 == 0   ? "cuda:1"
+                                      : i % 3 == 1 ? "cudax"
+                                                   : "cpu",
+                                      1});
+    ASSERT_TRUE(store.save_job(id, job));
+    std::int64_t good = 0, broken = 0;
+    ASSERT_TRUE(store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+        const auto& record = module.attempts.at(0).record;
+        const auto used = analysis::used_accelerator(record);
+        for (std::size_t i = 0; i < used.size(); ++i) {
+            if (!used[i]) continue;
+            good += analysis::kind_of(record.cases[i].state) == analysis::StateKind::good;
+            broken += analysis::kind_of(record.cases[i].state) == analysis::StateKind::broken;
+        }
+        return {};
+    }));
+    EXPECT_GT(good, 0);
+    EXPECT_GT(broken, 0);
+    EXPECT_EQ(store.runs()->front().exercised_good, good);
+    EXPECT_EQ(store.runs()->front().exercised_broken, broken);
+}
+
+TEST(SiteLayout, NamesArePlainAndDiffer) {
+    EXPECT_EQ(short_name("cuda (simulated)"), "cuda-simulated");
+    EXPECT_EQ(short_name("../x/"), "_.-x");
+    EXPECT_EQ(short_name("mps 15 (simulated)"), "mps-15-simulated");
+    EXPECT_FALSE(short_name("日本").empty());
+    const auto names = short_names({"a b", "A-B", "c"});
+    EXPECT_NE(names.at("a b"), names.at("A-B"));
+    EXPECT_EQ(names.at("c"), "c");
+}
+
+TEST(SiteLayout, EachTestIsOnOnePageAndPagesAreBounded) {
+    std::vector<ModuleSize> modules{{"large.py", 100'000}};
+    for (int i = 0; i < 3000; ++i) modules.push_back({"m" + std::to_string(i) + ".py", 100});
+    std::map<std::string, int> pages_of;
+    int of_large = 0;
+    for (const TestsPage& page : tests_pages(modules)) {
+        EXPECT_LT(page.modules.size() * 100, 2 * kTestsOfPage);
+        for (const std::string& module : page.modules) ++pages_of[module];
+        if (page.parts > 1) of_large += page.has("large.py::test_x");
+    }
+    EXPECT_EQ(of_large, 1);
+    EXPECT_EQ(pages_of.size(), modules.size());
+    EXPECT_EQ(pages_of["m7.py"], 1);
+}
+
+TEST(SiteBadge, IsEscapedAndSaysLessThanAllIsNotAll) {
+    reports::SiteCell cell;
+    cell.suite = "a<b>&\"";
+    cell.column = "cuda";
+    cell.now.rate = {reports::RateOf::exercised, 9999, 10000};
+    const std::string svg = reports::badge_svg(cell);
+    EXPECT_EQ(svg.find("<b>"), std::string::npos);
+    EXPECT_THAT(svg, testing::HasSubstr("a&lt;b&gt;&amp;&quot; · cuda: &gt; 99.9 %"));
+    cell.now.rate = {reports::RateOf::exercised, 0, 0};
+    EXPECT_THAT(reports::badge_svg(cell), testing::HasSubstr("device not used"));
+}
+
+}  // namespace
+}  // namespace compat::run

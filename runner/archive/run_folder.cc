@@ -99,15 +99,29 @@ AttemptNames attempt_names(const std::string& module, int number, AttemptKind ki
             named(fmt::format("{}.only", name_of(kind)))};
 }
 
+// A line for each module: of 200,000, one value would take 300 MB.
 Expected<void> write_plan(const RunFolder& run, const RunPlan& plan) {
-    Json json{{"format", kPlanFormat},   {"suite", plan.suite},
-              {"root", plan.root},       {"keyword", plan.keyword},
-              {"maxfail", plan.maxfail}, {"flaky_fails", plan.flaky_fails},
-              {"fail_on", plan.fail_on}, {"modules", Json::array()}};
-    for (const auto& module : plan.modules)
-        json["modules"].push_back({{"path", module.path}, {"only", module.only}});
-    return write_file(run.folder / "plan.json",
-                      json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    const auto text_of = [](const Json& json) {
+        return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    };
+    const Json head{{"format", kPlanFormat},   {"suite", plan.suite},
+                    {"root", plan.root},       {"keyword", plan.keyword},
+                    {"maxfail", plan.maxfail}, {"flaky_fails", plan.flaky_fails},
+                    {"fail_on", plan.fail_on}};
+    auto file = AtomicFile::create(run.folder / "plan.json");
+    if (!file) return tl::unexpected(file.error());
+    for (const auto& [key, value] : head.items())
+        file->write(
+            fmt::format("{}{}: {}", key == "format" ? "{\n" : ",\n", text_of(key), text_of(value)));
+    file->write(",\n\"modules\": [");
+    std::string_view separator = "\n";
+    for (const auto& module : plan.modules) {
+        file->write(std::string(separator) +
+                    text_of(Json{{"path", module.path}, {"only", module.only}}));
+        separator = ",\n";
+    }
+    file->write("\n]}\n");
+    return file->commit();
 }
 
 Expected<RunPlan> read_plan(const RunFolder& run) {

@@ -108,17 +108,21 @@ reports::ExcerptReader excerpts_of(const fs::path& run_folder,
     };
 }
 
-// The page has all tests in it, and is made in memory: of ten million it would need 3 GiB.
-constexpr std::int64_t kMostTestsOfPage = 1'000'000;
+// report.html has all tests in it and is made in memory: of ten million it would need 3 GiB.
+// report.json of as many has 5 GB.
+constexpr std::int64_t kMostTestsOfFiles = 1'000'000;
 
-// Whether the run is too large for one.
-bool leave_out_html(const store::Store& store, const std::string& run,
-                    std::vector<reports::Format>& formats) {
+// Whether the run is too large for those two.
+bool leave_out_large(const store::Store& store, const std::string& run,
+                     std::vector<reports::Format>& formats) {
     const auto extent = store.extent_of(run);
     if (!extent) return false;
     std::int64_t tests = 0;
     for (const auto count : extent->states) tests += count;
-    return tests > kMostTestsOfPage && std::erase(formats, reports::Format::html) > 0;
+    return tests > kMostTestsOfFiles && std::erase_if(formats, [](reports::Format format) {
+                                            return format == reports::Format::html ||
+                                                   format == reports::Format::json;
+                                        }) > 0;
 }
 
 }  // namespace
@@ -217,7 +221,7 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
     if (!logged && !interrupted) note_gap_log(logged.error());
     ReportOptions which;
     which.extra = extra;
-    const bool is_large = leave_out_html(store, run.id, which.formats);
+    const bool is_large = leave_out_large(store, run.id, which.formats);
     const auto reported = write_reports(store, run.results, run.id, which);
     if (!reported) return tl::unexpected(reported.error());
     // A run that selected no test because of a wrong name must not hide earlier runs.
@@ -231,9 +235,9 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
         archive::point_latest(run);
     if (is_large)
         print(stderr,
-              "note: no report.html: no browser shows more than {} tests; `runner report {}"
-              " --format html` writes it nevertheless\n",
-              kMostTestsOfPage, run.id);
+              "note: only report.md: the run has more than {} tests; `runner report {} --format "
+              "json,html` writes the others\n",
+              kMostTestsOfFiles, run.id);
     else if (const auto html = reports::can_write_html(); !html)
         print(stderr, "note: no report.html: {}\n", printable(to_line(html.error())));
     display::print_closing(reported->model, report_to_open(run.folder));

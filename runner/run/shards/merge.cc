@@ -351,6 +351,9 @@ Expected<RunResult> merge_into_run(const MergeRequest& request,
         });
         if (!closed) return tl::unexpected(closed.error());
     }
+    // Reports need memory of their own.
+    merger.reset();
+    plan.reset();
     if (auto reported = report_run(*store, run, request.reports); !reported)
         return tl::unexpected(reported.error());
     return RunResult{static_cast<ExitCode>(merged.end->exit_code), run.id, std::move(*store)};

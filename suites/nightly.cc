@@ -7,6 +7,7 @@
 #include <set>
 
 #include "runner/base/files.h"
+#include "runner/base/names.h"
 #include "runner/base/nearest.h"
 #include "suites/positions.h"
 #include "suites/schema.h"
@@ -18,21 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using nlohmann::ordered_json;
-
-// "mps 15 (simulated)" -> "mps-15-simulated": for names of series and folders.
-std::string word_of(std::string_view name) {
-    std::string word;
-    for (const char c : name) {
-        const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                           (c >= 'A' && c <= 'Z') || c == '.' || c == '_';
-        if (plain)
-            word += c;
-        else if (!word.empty() && word.back() != '-')
-            word += '-';
-    }
-    while (word.ends_with('-')) word.pop_back();
-    return word;
-}
 
 // Relative to the file's folder, if it is there.
 std::string suite_path(const fs::path& folder, const std::string& suite) {
@@ -101,7 +87,7 @@ struct Reader {
         cell.torch = torch;
         cell.name = suite.value(
             "name", fs::path(fs::path(cell.suite) / "").parent_path().filename().string());
-        cell.series = word_of(
+        cell.series = short_name(
             fmt::format("{}-{}{}", cell.name, cell.column, torch.empty() ? "" : "-torch-" + torch));
         const auto words = [&](const char* key) {
             return suite.value(key, std::vector<std::string>{});

@@ -18,12 +18,11 @@ bool is_skipped(const fs::path& folder, bool at_root) {
     return fs::exists(folder / "pyvenv.cfg", error);
 }
 
-bool is_inside(const fs::path& path, const fs::path& canonical_root) {
+bool leads_inside(const fs::path& path, const fs::path& canonical_root) {
     std::error_code error;
     const fs::path target = fs::canonical(path, error);
     if (error) return false;
-    return std::mismatch(canonical_root.begin(), canonical_root.end(), target.begin(), target.end())
-               .first == canonical_root.end();
+    return compat::is_inside(target, canonical_root);
 }
 
 void walk(const fs::path& root, const fs::path& canonical_root, const fs::path& relative,
@@ -38,7 +37,7 @@ void walk(const fs::path& root, const fs::path& canonical_root, const fs::path& 
             if (!link && !is_skipped(entry->path(), relative.empty()))
                 walk(root, canonical_root, inner, files);
         } else if (entry->is_regular_file(unreadable)) {
-            if (link && !is_inside(entry->path(), canonical_root)) continue;
+            if (link && !leads_inside(entry->path(), canonical_root)) continue;
             const std::uintmax_t bytes = entry->file_size(unreadable);
             const bool executable = (entry->status(unreadable).permissions() &
                                      fs::perms::owner_exec) != fs::perms::none;

@@ -123,6 +123,11 @@ Expected<void> append_line(const fs::path& path, std::string_view line, bool syn
     return {};
 }
 
+bool is_inside(const fs::path& path, const fs::path& folder) {
+    const fs::path below = path.lexically_relative(folder);
+    return !below.empty() && *below.begin() != "..";
+}
+
 Expected<void> make_directories(const fs::path& path) {
     std::error_code ec;
     fs::create_directories(path, ec);

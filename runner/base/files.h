@@ -45,6 +45,10 @@ class AtomicFile {
 [[nodiscard]] Expected<void> append_line(const std::filesystem::path& path, std::string_view line,
                                          bool sync = false);
 
+// Whether a path is the folder or below it, by their names alone. Both absolute and normal.
+[[nodiscard]] bool is_inside(const std::filesystem::path& path,
+                             const std::filesystem::path& folder);
+
 // std::filesystem::create_directories with our Error.
 [[nodiscard]] Expected<void> make_directories(const std::filesystem::path& path);
 

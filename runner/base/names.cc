@@ -48,6 +48,31 @@ std::string escaped_component(std::string_view name) {
     return out;
 }
 
+std::uint32_t short_hash(std::string_view text) {
+    std::uint32_t hash = 2166136261U;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+    return hash;
+}
+
+std::string short_name(std::string_view text) {
+    constexpr std::size_t kLongest = 80;
+    std::string name;
+    for (const char c : text) {
+        const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' ||
+                           c == '_' || (c == '-' && !name.empty());
+        if (plain)
+            name += c;
+        else if (!name.empty() && name.back() != '-')
+            name += '-';
+    }
+    while (!name.empty() && name.back() == '-') name.pop_back();
+    if (name.size() > kLongest)
+        name = fmt::format("{}-{:08x}", name.substr(0, 70), short_hash(text));
+    if (name.empty()) name = fmt::format("{:08x}", short_hash(text));
+    if (name.front() == '.') name.front() = '_';
+    return name;
+}
+
 std::filesystem::path escaped_path(std::string_view module) {
     std::filesystem::path path;
     size_t begin = 0;

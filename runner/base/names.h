@@ -1,6 +1,7 @@
 // Names from outside (modules, parameters, series) as file names, secrets, UTF-8 and shell words.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -23,6 +24,13 @@ extern const std::string_view kVersion;  // the project's, from CMake
 
 // One component, by the same rules; "/" is escaped too.
 [[nodiscard]] std::string escaped_component(std::string_view name);
+
+// For people and addresses: letters, digits and "._-" of `text`, everything else as "-". At most 80
+// characters; a longer name, and one without any such character, has a hash. Different texts may
+// give one name.
+[[nodiscard]] std::string short_name(std::string_view text);
+// FNV-1a, 32 bits.
+[[nodiscard]] std::uint32_t short_hash(std::string_view text);
 
 // Stored and shown instead of a secret.
 inline constexpr std::string_view kMasked = "<set>";

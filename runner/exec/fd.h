@@ -1,11 +1,16 @@
-// A file descriptor closed by its destructor, and an asynchronous wait for input. Not for reading.
+// A file descriptor closed by its destructor, and waits for input. Not for reading.
 #pragma once
 
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <cerrno>
+#include <chrono>
 #include <utility>
+
+#include "runner/base/clock.h"
 
 namespace compat::exec {
 
@@ -28,6 +33,19 @@ class Fd {
   private:
     int value_ = -1;
 };
+
+// Blocks until `fd` is readable or has hung up. False: it did not within this time, or is no
+// descriptor.
+[[nodiscard]] inline bool wait_readable(int fd, Milliseconds timeout) {
+    const auto until = std::chrono::steady_clock::now() + timeout;
+    pollfd waiting{fd, POLLIN, 0};
+    while (true) {
+        const auto left =
+            std::chrono::duration_cast<Milliseconds>(until - std::chrono::steady_clock::now());
+        const int ready = ::poll(&waiting, 1, std::max(0, static_cast<int>(left.count())));
+        if (ready >= 0 || errno != EINTR) return ready > 0;
+    }
+}
 
 // Calls `then` once, from the loop, when `descriptor` is readable or has hung up; never after it
 // was closed. The poll is needed because asio gives the state of a closed descriptor to the next

@@ -1,7 +1,6 @@
 #include "runner/exec/zygote.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -29,18 +28,10 @@ constexpr size_t kLongestLine = 300;
 
 // One message; empty on a timeout or a hang-up.
 std::string receive(int socket, Milliseconds timeout) {
-    const SteadyTime until = std::chrono::steady_clock::now() + timeout;
-    pollfd waiting{socket, POLLIN, 0};
-    while (true) {
-        const auto left =
-            std::chrono::duration_cast<Milliseconds>(until - std::chrono::steady_clock::now());
-        const int ready = ::poll(&waiting, 1, std::max(0, static_cast<int>(left.count())));
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready <= 0) return {};
-        std::array<char, 1024> buffer;
-        const ssize_t n = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
-        return n > 0 ? std::string(buffer.data(), static_cast<size_t>(n)) : std::string();
-    }
+    if (!wait_readable(socket, timeout)) return {};
+    std::array<char, 1024> buffer;
+    const ssize_t n = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    return n > 0 ? std::string(buffer.data(), static_cast<size_t>(n)) : std::string();
 }
 
 bool send(int socket, std::string message, std::initializer_list<int> descriptors) {

@@ -10,19 +10,14 @@
 
 #include "runner/base/files.h"
 #include "runner/run/comparison/baseline.h"
+#include "tests/bench/good.h"
 
 namespace {
 
 using namespace compat;
+using bench::good;
 
 constexpr int kTestsOfModule = 1000;
-
-template <class T>
-T good(Expected<T> value) {
-    if (value) return std::move(*value);
-    fmt::print(stderr, "{}\n", to_line(value.error()));
-    std::exit(1);
-}
 
 store::StoredModule module_of(int number, bool is_second) {
     store::JobResult job;
@@ -64,7 +59,7 @@ void fill(store::Store& store, int modules) {
                     if (auto seen = see(module_of(module, run == 1)); !seen) return seen;
                 return {};
             });
-        if (!added) good(Expected<int>(tl::unexpected(added.error())));
+        good(added);
     }
 }
 

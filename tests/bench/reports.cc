@@ -12,10 +12,12 @@
 #include "parsers/attempt.h"
 #include "runner/base/files.h"
 #include "runner/run/reporting.h"
+#include "tests/bench/good.h"
 
 namespace {
 
 using namespace compat;
+using bench::good;
 namespace fs = std::filesystem;
 using reports::Format;
 
@@ -23,13 +25,6 @@ constexpr int kModules = 40;
 constexpr const char* kOps[] = {"add",         "matmul", "conv2d",   "layer_norm",  "index_put",
                                 "scatter_add", "cumsum", "nll_loss", "interpolate", "svd"};
 constexpr const char* kDtypes[] = {"float32", "float16", "bfloat16", "int64", "complex64"};
-
-template <class T>
-T good(Expected<T> value) {
-    if (value) return std::move(*value);
-    fmt::print(stderr, "{}\n", to_line(value.error()));
-    std::exit(1);
-}
 
 std::string path_of(int module) {
     return fmt::format("tests/{}/test_{:02}.py", module % 2 ? "nn" : "ops", module);
@@ -144,7 +139,7 @@ void fill(store::Store& store, const fs::path& root, int tests) {
                 if (auto seen = see(module_of(root, module, tests / kModules)); !seen) return seen;
             return {};
         });
-    if (!added) good(Expected<int>(tl::unexpected(added.error())));
+    good(added);
 }
 
 // Of this process, in all.

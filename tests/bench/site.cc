@@ -14,19 +14,14 @@
 #include "runner/run/site/write_site.h"
 #include "runner/run/trends/blame.h"
 #include "runner/store/store_impl.h"
+#include "tests/bench/good.h"
 
 namespace {
 
 using namespace compat;
+using bench::good;
 
 constexpr int kTestsOfModule = 100;
-
-template <class T>
-T good(Expected<T> value) {
-    if (value) return std::move(*value);
-    fmt::print(stderr, "{}\n", to_line(value.error()));
-    std::exit(1);
-}
 
 store::StoredModule module_of(int number, int run, int tests) {
     store::JobResult job;
@@ -73,7 +68,7 @@ void fill(store::Store& store, int runs, int tests, int series) {
                     if (auto seen = see(module_of(module, run, size)); !seen) return seen;
                 return {};
             });
-        if (!added) good(Expected<int>(tl::unexpected(added.error())));
+        good(added);
     }
 }
 

@@ -10,23 +10,15 @@
 
 #include "runner/base/files.h"
 #include "runner/store/store_impl.h"
+#include "tests/bench/good.h"
 
 namespace {
 
 using namespace compat;
+using bench::good;
 using namespace compat::store;
 
 constexpr int kRuns = 300, kModules = 50, kTests = 100, kSubtests = 2000;
-
-template <class T>
-T good(Expected<T> value) {
-    if (value) return std::move(*value);
-    fmt::print(stderr, "{}\n", to_line(value.error()));
-    std::exit(1);
-}
-void good(const Expected<void>& done) {
-    if (!done) good(Expected<int>(tl::unexpected(done.error())));
-}
 
 RunInfo info(const std::string& id, int second) {
     RunInfo info;

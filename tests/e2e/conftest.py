@@ -115,3 +115,13 @@ def write_suite(tmp_path):
 def python():
     """The interpreter that runs these tests. It has torch; the runner uses its environment."""
     return sys.executable
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium; a module's tests share it."""
+    from playwright.sync_api import sync_playwright  # not for the tests that need no browser
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield chromium
+        chromium.close()

@@ -1,12 +1,10 @@
 """report.html in Chromium, as a reader opens it: from disk, with results of a suite that tries to break the page."""
 import json
-import shutil
 import sys
 import urllib.parse
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
 
 from conftest import make_runner
 
@@ -56,14 +54,6 @@ def report(program, tmp_path_factory):
     result = make_runner(program, folder)(suite, "--python", sys.executable, "--shim", "off", "--framework", "pytest")
     assert result.code == 1, result.err
     return result.folder
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 class Reader:

@@ -51,7 +51,7 @@ def shard_of(plan, module):
 
 
 def kill_midway(program, tmp_path, plan, index, ended):
-    """kill -9 of a shard's runner after so many tests."""
+    """Kill a shard's runner with SIGKILL once `ended` tests have ended."""
     process = subprocess.Popen([program, "run", "--plan", "plan.json", "--shard", str(index)], cwd=tmp_path, stdout=subprocess.DEVNULL)
     folder = tmp_path / "results/runs" / f"{plan['id']}-{index}"
     deadline = time.monotonic() + 60

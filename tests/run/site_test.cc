@@ -82,11 +82,14 @@ TEST_F(SiteTest, OnlyFlakyFailuresAreQuarantined) {
     add("..FF");
     const std::string tonight = add("FFFF");
     const std::vector<std::string> failed{"a.py::t3", "a.py::t2", "a.py::t1", "a.py::t0"};
-    EXPECT_THAT(*quarantined(store, tonight, failed), ElementsAre("a.py::t0"));
+    const auto quarantined_in = [&](const std::string& run) {
+        return *quarantined(store, **series_until(store, run), failed);
+    };
+    EXPECT_THAT(quarantined_in(tonight), ElementsAre("a.py::t0"));
     add("....");  // what came later says nothing of that night
-    EXPECT_THAT(*quarantined(store, tonight, failed), ElementsAre("a.py::t0"));
-    EXPECT_THAT(*quarantined(store, add("FFFF", "other"), failed), IsEmpty());
-    EXPECT_FALSE(quarantined(store, "no-run", failed));
+    EXPECT_THAT(quarantined_in(tonight), ElementsAre("a.py::t0"));
+    EXPECT_THAT(quarantined_in(add("FFFF", "other")), IsEmpty());
+    EXPECT_FALSE(series_until(store, "no-run"));
 }
 
 TEST_F(SiteTest, BlameNamesTheRunsAroundTheBreakAndWhatChanged) {

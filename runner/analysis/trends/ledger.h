@@ -37,10 +37,10 @@ inline constexpr std::array<StandingRow, 4> kStandings{{
     return kStandings[static_cast<std::size_t>(standing)].name;
 }
 
-// Of the runs in which the test was good or broken, so many of the latest decide whether it is
-// flaky.
+// The number of latest runs, of those in which the test was good or broken, that decide whether it
+// is flaky.
 inline constexpr std::size_t kFlakyWindow = 20;
-// So many broken runs in a row are no flakiness.
+// A test that breaks in this many runs in a row is not flaky.
 inline constexpr std::size_t kBrokenRow = 3;
 
 struct Ledger {

@@ -19,7 +19,7 @@ struct WrittenFile {
     friend bool operator==(const WrittenFile&, const WrittenFile&) = default;
 };
 
-// Of each place so many files are named; all are counted.
+// The most files that are named of each place; all are counted.
 inline constexpr std::size_t kNamedWrites = 200;
 // source: the suite's; home: HOME; tmp: TMPDIR.
 inline constexpr std::array<std::string_view, 3> kWritePlaces{"source", "home", "tmp"};

@@ -1,7 +1,6 @@
 #include "runner/exec/sandbox.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,36 +26,26 @@ struct Received {
 };
 
 Received receive_message(int socket, Milliseconds timeout) {
-    const SteadyTime until = std::chrono::steady_clock::now() + timeout;
-    pollfd waiting{socket, POLLIN, 0};
-    while (true) {
-        const auto left =
-            std::chrono::duration_cast<Milliseconds>(until - std::chrono::steady_clock::now());
-        const int ready = ::poll(&waiting, 1, std::max(0, static_cast<int>(left.count())));
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready <= 0) return {};
-        Received message;
-        message.text.resize(kLongestMessage);
-        iovec text{message.text.data(), message.text.size()};
-        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> room{};
-        msghdr header{};
-        header.msg_iov = &text;
-        header.msg_iovlen = 1;
-        header.msg_control = room.data();
-        header.msg_controllen = room.size();
-        const ssize_t n = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        if (n < 0 && errno == EINTR) continue;
-        message.text.resize(n > 0 ? static_cast<size_t>(n) : 0);
-        for (cmsghdr* control = CMSG_FIRSTHDR(&header); control;
-             control = CMSG_NXTHDR(&header, control)) {
-            if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_CREDENTIALS)
-                continue;
-            ucred sender{};
-            std::memcpy(&sender, CMSG_DATA(control), sizeof sender);
-            message.sender = sender.pid;
-        }
-        return message;
+    if (!wait_readable(socket, timeout)) return {};
+    Received message;
+    message.text.resize(kLongestMessage);
+    iovec text{message.text.data(), message.text.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> room{};
+    msghdr header{};
+    header.msg_iov = &text;
+    header.msg_iovlen = 1;
+    header.msg_control = room.data();
+    header.msg_controllen = room.size();
+    const ssize_t n = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    message.text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    for (cmsghdr* control = CMSG_FIRSTHDR(&header); control;
+         control = CMSG_NXTHDR(&header, control)) {
+        if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_CREDENTIALS) continue;
+        ucred sender{};
+        std::memcpy(&sender, CMSG_DATA(control), sizeof sender);
+        message.sender = sender.pid;
     }
+    return message;
 }
 
 bool send_message(int socket, std::string_view text) {

@@ -40,11 +40,6 @@ fs::path without_slash(const fs::path& path) {
     return normal.has_filename() || !normal.has_relative_path() ? normal : normal.parent_path();
 }
 
-bool is_inside(const fs::path& path, const fs::path& folder) {
-    const fs::path name = path.lexically_relative(folder);
-    return !name.empty() && name != "." && *name.begin() != "..";
-}
-
 // Of an environment: the folder of bin/python.
 fs::path prefix_of(const fs::path& python) { return python.parent_path().parent_path(); }
 
@@ -120,9 +115,9 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
     source.to = made->folder_ / kSourceCopies / root.relative_path();
     const fs::path results = fs::absolute(ready.settings.text(Setting::results));
     const fs::path cache = fs::absolute(ready.settings.text(Setting::cache));
-    for (const fs::path& other :
-         {without_slash(results), without_slash(cache), prefix_of(ready.child.python)})
-        if (is_inside(other, root)) source.links.push_back(other);
+    for (const fs::path& other : {without_slash(results), without_slash(cache),
+                                  without_slash(prefix_of(ready.child.python))})
+        if (other != root && is_inside(other, root)) source.links.push_back(other);
     if (auto copied = copy_source(source); !copied) return copied;
     const std::chrono::duration<double> took = clock.steady() - since;
     say(fmt::format("isolation {}: copied {} of the source ({}{}) in {}", how,

@@ -26,7 +26,7 @@ class Isolation {
   public:
     // Changes `ready` so that its children are isolated as the settings say; does nothing where
     // that is `off`, or where they are already. `folder` is the run's: the attempts write below
-    // its `attempts`. `say` is told of the copy. Errors: environment, io.
+    // its `attempts`. `say` gets a line about the copy. Errors: environment, io.
     [[nodiscard]] static Expected<void> begin(Ready& ready, const std::filesystem::path& folder,
                                               const std::filesystem::path& attempts,
                                               const prepare::Say& say);

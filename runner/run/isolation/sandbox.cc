@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "runner/base/files.h"
 #include "runner/base/host.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/isolation/source_copy.h"
@@ -77,9 +78,9 @@ constexpr const char* kRefusedAdvice =
     "choose --isolate tree";
 
 bool is_covered(const fs::path& path) {
-    return is_below(path, kServices) ||
+    return is_inside(path, kServices) ||
            std::any_of(kFresh.begin(), kFresh.end(),
-                       [&](std::string_view folder) { return is_below(path, folder); });
+                       [&](std::string_view folder) { return is_inside(path, folder); });
 }
 
 void add(std::vector<std::string>& words, std::initializer_list<std::string> more) {

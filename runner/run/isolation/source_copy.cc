@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+#include "runner/base/files.h"
 #include "runner/base/host.h"
 
 namespace compat::run {
@@ -72,8 +73,8 @@ class Copying {
         if (S_ISLNK(status.st_mode)) return link(from, to);
         if (S_ISDIR(status.st_mode))
             // The copy itself may lie below the source.
-            return from == copy_.to.parent_path() || is_below(copy_.to, from) ? Expected<void>{}
-                                                                              : folder(from, to);
+            return from == copy_.to.parent_path() || is_inside(copy_.to, from) ? Expected<void>{}
+                                                                               : folder(from, to);
         if (!S_ISREG(status.st_mode)) {
             ++copy_.skipped;
             return {};
@@ -84,7 +85,7 @@ class Copying {
     Expected<void> link(const fs::path& from, const fs::path& to) {
         std::error_code error;
         fs::path target = fs::read_symlink(from, error);
-        if (target.is_absolute() && is_below(target, copy_.from))
+        if (target.is_absolute() && is_inside(target, copy_.from))
             target = copy_.to / target.lexically_relative(copy_.from);
         fs::create_symlink(target, to, error);
         return {};
@@ -139,11 +140,6 @@ WrittenFiles sorted(std::string place, std::vector<WrittenFile> found) {
 
 }  // namespace
 
-bool is_below(const fs::path& path, const fs::path& folder) {
-    return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
-           folder.end();
-}
-
 Expected<void> copy_source(SourceCopy& copy) {
     if (auto copied = Copying(copy).folder(copy.from, copy.to); !copied) return copied;
     struct stat status {};
@@ -170,8 +166,8 @@ WrittenFiles writes_to(const SourceCopy& copy) {
         const fs::path name = path.lexically_relative(copy.from);
         struct stat copied {};
         const bool linked = std::any_of(copy.links.begin(), copy.links.end(),
-                                        [&](const auto& link) { return is_below(path, link); });
-        if (linked || is_below(path, copy.to) || !S_ISREG(status.st_mode) ||
+                                        [&](const auto& link) { return is_inside(path, link); });
+        if (linked || is_inside(path, copy.to) || !S_ISREG(status.st_mode) ||
             later(times_of(status).changed, copy.finished) ||
             ::lstat((copy.to / name).c_str(), &copied) == 0 || errno != ENOENT)
             return;

@@ -32,9 +32,6 @@ struct SourceCopy {
 // writes (__pycache__).
 [[nodiscard]] WrittenFiles writes_to(const SourceCopy& copy);
 
-// Whether `path` is `folder` or lies in it; both in normal form.
-[[nodiscard]] bool is_below(const std::filesystem::path& path, const std::filesystem::path& folder);
-
 // All files below `folder`, as new ones.
 [[nodiscard]] WrittenFiles files_below(const std::filesystem::path& folder, std::string place);
 

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <array>
 
 #include "runner/analysis/expectations/judge.h"
 #include "runner/archive/results.h"
-#include "runner/display/output.h"
 #include "runner/run/comparison/baseline.h"
 #include "runner/run/new_run.h"
 #include "runner/run/ready.h"
@@ -49,26 +48,33 @@ CellCommand command_of(const suites::NightlyCell& cell, const NightSettings& nig
 }
 
 // The run of the cell in this night, the newest if it began several times.
-Expected<std::optional<store::RunSummary>> run_of_night(const suites::NightlyCell& cell,
+Expected<std::optional<store::RunSummary>> run_of_night(const store::Store& store,
+                                                        const suites::NightlyCell& cell,
                                                         const NightSettings& night) {
-    if (!archive::has_database(night.results)) return std::optional<store::RunSummary>();
-    const auto store = archive::open_results(night.results);
-    if (!store) return tl::unexpected(store.error());
-    const auto runs = store->runs();
+    auto runs = store.runs();
     if (!runs) return tl::unexpected(runs.error());
     const auto found = std::find_if(runs->begin(), runs->end(), [&](const auto& run) {
         return run.series == cell.series && run.started >= night.started && run.shard.empty();
     });
-    if (found == runs->end()) return std::optional<store::RunSummary>();
-    return std::optional(*found);
+    if (found == runs->end()) return std::nullopt;
+    return std::move(*found);
+}
+
+// Where the night is resumed and the cell had begun.
+Expected<std::optional<store::RunSummary>> earlier_run(const suites::NightlyCell& cell,
+                                                       const NightSettings& night) {
+    if (!archive::has_database(night.results)) return std::nullopt;
+    const auto store = archive::open_results(night.results);
+    if (!store) return tl::unexpected(store.error());
+    return run_of_night(*store, cell, night);
 }
 
 Expected<ExitCode> execute(const suites::NightlyCell& cell, const NightSettings& night) {
-    const auto earlier = run_of_night(cell, night);
+    const auto earlier = earlier_run(cell, night);
     if (!earlier) return tl::unexpected(earlier.error());
     const CellCommand command = command_of(cell, night);
-    if (*earlier && (*earlier)->end && (*earlier)->end->complete)
-        return static_cast<ExitCode>((*earlier)->end->exit_code);
+    if (const auto& run = *earlier; run && run->end && run->end->complete)
+        return static_cast<ExitCode>(run->end->exit_code);
     if (*earlier && !command.on_slurm) {
         config::Invocation resumed = night.invocation;
         resumed.flags[Setting::results] = night.results.string();
@@ -98,21 +104,6 @@ Expected<Unexpected> unexpected_of(const store::Store& store, const store::Store
     return found;
 }
 
-Expected<UnexpectedTest> blamed(const store::Store& store, const CellResult& result, std::string id,
-                                parsers::State state, bool is_flaky) {
-    UnexpectedTest test{std::move(id), state, {}, false, is_flaky};
-    const auto views = blame(store, {test.id, result.cell.series, {}});
-    // No complete run has it.
-    if (!views && views.error().kind == ErrorKind::usage) return test;
-    if (!views) return tl::unexpected(views.error());
-    for (const BlameView& view : *views)
-        for (const BlameColumn& column : view.columns)
-            if (column.series == result.cell.series && column.newest.id == result.run)
-                test.blame = column;
-    test.is_new = test.blame && test.blame->first_bad && test.blame->first_bad->id == result.run;
-    return test;
-}
-
 // New ones first, then by id.
 void sort_tests(std::vector<UnexpectedTest>& tests) {
     std::stable_sort(tests.begin(), tests.end(),
@@ -123,39 +114,49 @@ void sort_tests(std::vector<UnexpectedTest>& tests) {
 
 Expected<void> add_broken(const store::Store& store, const store::StoredRun& run,
                           CellResult& result) {
-    auto unexpected = unexpected_of(store, run);
+    const auto unexpected = unexpected_of(store, run);
     if (!unexpected) return tl::unexpected(unexpected.error());
-    result.all_broken = unexpected->broken.size();
+    const auto& broken = unexpected->broken;
+    result.all_broken = broken.size();
+    if (broken.empty()) return {};
+    const auto series = series_until(store, result.run);
+    if (!series) return tl::unexpected(series.error());
     std::vector<std::string> ids;
-    for (const auto& [id, state] : unexpected->broken) ids.push_back(id);
-    const auto flaky = quarantined(store, result.run, ids);
+    for (const auto& [id, state] : broken) ids.push_back(id);
+    // A run that is not complete is judged by itself: nothing is flaky.
+    const auto flaky = *series ? quarantined(store, **series, ids)
+                               : Expected<std::vector<std::string>>(std::vector<std::string>{});
     if (!flaky) return tl::unexpected(flaky.error());
     result.flaky = flaky->size();
-    const bool only_flaky = result.code == ExitCode::unexpected_results && !flaky->empty() &&
-                            flaky->size() == ids.size() && unexpected->passes == 0 && run.end &&
-                            run.end->complete;
+    const bool only_flaky = result.code == ExitCode::unexpected_results &&
+                            flaky->size() == ids.size() && unexpected->passes == 0;
     if (only_flaky) result.code = ExitCode::ok;
-    const std::set<std::string> quarantine(flaky->begin(), flaky->end());
-    for (auto& [id, state] : unexpected->broken) {
+    for (const auto& [id, state] : broken) {
         if (result.broken.size() == kBlamedTests) break;
-        const bool is_flaky = quarantine.contains(id);
-        auto test = blamed(store, result, id, state, is_flaky);
-        if (!test) return tl::unexpected(test.error());
-        result.broken.push_back(std::move(*test));
+        UnexpectedTest& test = result.broken.emplace_back();
+        test.id = id;
+        test.state = state;
+        test.is_flaky = std::binary_search(flaky->begin(), flaky->end(), id);
+        if (!*series) continue;
+        auto blame = blame_in(store, **series, id);
+        if (!blame) return tl::unexpected(blame.error());
+        test.blame = std::move(*blame);
+        test.is_new =
+            test.blame && test.blame->first_bad && test.blame->first_bad->id == result.run;
     }
     sort_tests(result.broken);
     return {};
 }
 
 Expected<void> describe(const NightSettings& night, CellResult& result) {
-    const auto found = run_of_night(result.cell, night);
+    const auto store = archive::open_results(night.results);
+    if (!store) return tl::unexpected(store.error());
+    auto found = run_of_night(*store, result.cell, night);
     if (!found) return tl::unexpected(found.error());
     if (!*found)
         return fail(ErrorKind::nothing_selected, "no test was selected, so no run is stored");
     result.run = (*found)->id;
-    result.stored = **found;
-    const auto store = archive::open_results(night.results);
-    if (!store) return tl::unexpected(store.error());
+    result.stored = std::move(*found);
     const auto run = store->load_run(result.run);
     if (!run) return tl::unexpected(run.error());
     return store->snapshot([&]() -> Expected<void> {

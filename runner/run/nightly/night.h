@@ -42,7 +42,7 @@ struct CellResult {
     [[nodiscard]] std::string verdict() const;  // "as expected", "2 tests broke", …
 };
 
-// So many of a cell's broken tests are looked up in its past.
+// At most this many of a cell's broken tests are looked up in its past.
 inline constexpr std::size_t kBlamedTests = 100;
 
 struct Night {

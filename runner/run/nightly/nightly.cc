@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
 
 #include "runner/archive/prune.h"
@@ -113,12 +115,10 @@ Expected<void> notify(const suites::Nightly& file, const Night& night) {
 
 // After the cells; a step that fails does not keep the others from their work.
 void close_night(const suites::Nightly& file, Night& night) {
-    std::vector<ExitCode> codes{night.code};
     const auto step = [&](std::string_view what, const Expected<void>& done) {
         if (done) return;
         night.problems.push_back(fmt::format("{}: {}", what, to_line(done.error())));
-        codes.push_back(exit_code_of(done.error().kind));
-        night.code = worst(codes);
+        night.code = worst(std::array{night.code, exit_code_of(done.error().kind)});
     };
     step("old runs could not be deleted", prune_series(file));
     if (archive::has_database(file.results)) {
@@ -127,7 +127,6 @@ void close_night(const suites::Nightly& file, Night& night) {
              site.map([&](const WrittenSite& written) { night.site = written.index; }));
     }
     night.finished = SystemClock().wall();
-    night.code = worst(codes);
     const auto written = write_summary(night);
     step("the summary could not be written", written);
     if (!written) return;
@@ -209,8 +208,8 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
         file->results = *folder;
     }
     if (file->site.empty()) file->site = file->results.parent_path() / "site";
-    NightSettings settings{file->results, {}, invocation, parse, request.verbosity};
-    settings.isolation = "off";
+    // A plan isolates nothing.
+    NightSettings settings{file->results, "off", invocation, parse, request.verbosity};
     if (request.dry_run) return print_plan(*file, settings);
     if (auto made = make_directories(file->results / kNights); !made)
         return tl::unexpected(made.error());

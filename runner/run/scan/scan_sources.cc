@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runner/archive/attempt_files.h"
+#include "runner/base/files.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/scan/tested_project.h"
 
@@ -40,8 +41,8 @@ fs::path real_path(const fs::path& path) {
 
 namespace {
 
-// The folder that all files are in, without those of installed packages; that of the first where they
-// have only the root in common; empty: there is none.
+// The folder that all files are in, without those of installed packages; that of the first where
+// they have only the root in common; empty: there is none.
 fs::path common_folder(const std::set<fs::path>& files) {
     fs::path folder, first;
     for (const fs::path& file : files) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "runner/base/files.h"
 #include "runner/run/ready.h"
 #include "runner/run/scan/scan_sources.h"
 
@@ -20,11 +21,6 @@ constexpr std::array<std::string_view, 7> kProjectFiles{
     "suite.json", "pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", ".git"};
 
 }  // namespace
-
-bool is_inside(const fs::path& path, const fs::path& folder) {
-    const fs::path below = path.lexically_relative(folder);
-    return !below.empty() && *below.begin() != "..";
-}
 
 fs::path project_above(const std::vector<std::string>& paths) {
     std::error_code error;

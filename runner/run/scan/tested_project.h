@@ -11,10 +11,6 @@
 
 namespace compat::run {
 
-// Whether a path is the folder or below it. Both absolute, without symbolic links.
-[[nodiscard]] bool is_inside(const std::filesystem::path& path,
-                             const std::filesystem::path& folder);
-
 // The folder above all `paths` that has a project's files (pyproject.toml, .git), else that of the
 // first.
 [[nodiscard]] std::filesystem::path project_above(const std::vector<std::string>& paths);

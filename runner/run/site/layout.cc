@@ -6,16 +6,11 @@
 #include <bit>
 #include <cctype>
 
+#include "runner/base/names.h"
+
 namespace compat::run {
 
 namespace {
-
-// FNV-1a, 32 bits.
-std::uint32_t hash_of(std::string_view text) {
-    std::uint32_t hash = 2166136261U;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-    return hash;
-}
 
 // A power of two: pages keep their tests until the suite is twice as large.
 std::uint32_t pages_for(std::int64_t tests) {
@@ -31,36 +26,18 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-std::string short_name(std::string_view text) {
-    constexpr std::size_t kLongest = 80;
-    std::string name;
-    for (const char c : text) {
-        const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' ||
-                           c == '_' || (c == '-' && !name.empty());
-        if (plain)
-            name += c;
-        else if (!name.empty() && name.back() != '-')
-            name += '-';
-    }
-    while (!name.empty() && name.back() == '-') name.pop_back();
-    if (name.size() > kLongest) name = fmt::format("{}-{:08x}", name.substr(0, 70), hash_of(text));
-    if (name.empty()) name = fmt::format("{:08x}", hash_of(text));
-    if (name.front() == '.') name.front() = '_';
-    return name;
-}
-
 std::map<std::string, std::string> short_names(const std::vector<std::string>& names) {
     std::map<std::string, std::string> all;
     std::map<std::string, int> uses;
     for (const std::string& name : names) all.emplace(name, short_name(name));
     for (const auto& [name, made] : all) ++uses[lower(made)];
     for (auto& [name, made] : all)
-        if (uses[lower(made)] > 1) made += fmt::format("-{:08x}", hash_of(name));
+        if (uses[lower(made)] > 1) made += fmt::format("-{:08x}", short_hash(name));
     return all;
 }
 
 bool TestsPage::has(std::string_view test) const {
-    return parts == 1 || (hash_of(test) & (parts - 1)) == part;
+    return parts == 1 || (short_hash(test) & (parts - 1)) == part;
 }
 
 std::vector<TestsPage> tests_pages(const std::vector<ModuleSize>& modules) {
@@ -74,7 +51,7 @@ std::vector<TestsPage> tests_pages(const std::vector<ModuleSize>& modules) {
     std::vector<TestsPage> pages(count);
     for (std::uint32_t i = 0; i < count; ++i) pages[i].name = fmt::format("tests-{}.html", i);
     for (const ModuleSize& module : modules) {
-        const std::uint32_t hash = hash_of(module.path);
+        const std::uint32_t hash = short_hash(module.path);
         if (!is_large(module)) {
             pages[hash & (count - 1)].modules.push_back(module.path);
             continue;

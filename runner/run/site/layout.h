@@ -13,12 +13,10 @@
 
 namespace compat::run {
 
-// Letters, digits and "._-" of `text`, everything else as "-".
-[[nodiscard]] std::string short_name(std::string_view text);
-// A short name for each of `names`; those that would be equal (on any file system) end with a hash.
+// A short name (base/names.h) for each of `names`; those that would be equal (on any file system) end with a hash.
 [[nodiscard]] std::map<std::string, std::string> short_names(const std::vector<std::string>& names);
 
-// So many tests share a page, about.
+// About the number of tests that share a page.
 inline constexpr std::size_t kTestsOfPage = 20'000;
 
 // A page of tests: some modules, or a part of a large one.

@@ -59,6 +59,17 @@ Expected<BlameColumn> column_of(const store::Store& store, const Series& series,
 
 }  // namespace
 
+Expected<std::optional<BlameColumn>> blame_in(const store::Store& store, const Series& series,
+                                              const std::string& test) {
+    const auto results = store::results_of_test(store, test);
+    if (!results) return tl::unexpected(results.error());
+    const TestInSeries found = test_in_series(series, *results);
+    if (found.entries.empty()) return std::nullopt;
+    return column_of(store, series, found).map([](BlameColumn column) {
+        return std::optional(std::move(column));
+    });
+}
+
 Expected<std::vector<BlameView>> blame(const store::Store& store, const BlameRequest& request) {
     const auto results = store::results_of_test(store, request.test);
     if (!results) return tl::unexpected(results.error());

@@ -38,6 +38,11 @@ struct BlameRequest {
     std::string series, column;  // empty: all
 };
 
+// A test in one series. Empty: no run of the series has it. Errors: those of the store.
+[[nodiscard]] Expected<std::optional<BlameColumn>> blame_in(const store::Store& store,
+                                                            const Series& series,
+                                                            const std::string& test);
+
 // One view for each suite that has a test of this id. Errors: usage, if no complete run has it.
 [[nodiscard]] Expected<std::vector<BlameView>> blame(const store::Store& store,
                                                      const BlameRequest& request);

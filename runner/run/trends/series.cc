@@ -129,10 +129,7 @@ TestInSeries test_in_series(const Series& series, const std::vector<store::TestR
     return test;
 }
 
-Expected<std::vector<std::string>> quarantined(const store::Store& store, const std::string& run,
-                                               std::span<const std::string> failed) {
-    std::vector<std::string> flaky;
-    if (failed.empty()) return flaky;
+Expected<std::optional<Series>> series_until(const store::Store& store, const std::string& run) {
     auto runs = store.runs();
     if (!runs) return tl::unexpected(runs.error());
     const auto own =
@@ -141,15 +138,20 @@ Expected<std::vector<std::string>> quarantined(const store::Store& store, const 
     const auto key = store::comparable_key(*own);
     runs->erase(runs->begin(), own);  // newer ones
     std::erase_if(*runs, [&](const auto& each) { return store::comparable_key(each) != key; });
-    const std::vector<Series> series = series_of(std::move(*runs));
-    // A run that is not complete, or gives no verdicts, is judged by itself: nothing is flaky.
-    if (series.empty() || series.front().newest().id != run) return flaky;
+    std::vector<Series> series = series_of(std::move(*runs));
+    if (series.empty() || series.front().newest().id != run) return std::nullopt;
+    return std::move(series.front());
+}
+
+Expected<std::vector<std::string>> quarantined(const store::Store& store, const Series& series,
+                                               std::span<const std::string> failed) {
+    std::vector<std::string> flaky;
     for (const std::string& id : failed) {
         const auto results = store::results_of_test(store, id);
         if (!results) return tl::unexpected(results.error());
-        const TestInSeries test = test_in_series(series.front(), *results);
+        const TestInSeries test = test_in_series(series, *results);
         if (!test.entries.empty() &&
-            analysis::is_quarantined(analysis::ledger_of(test.entries, series.front().versions)))
+            analysis::is_quarantined(analysis::ledger_of(test.entries, series.versions)))
             flaky.push_back(id);
     }
     std::sort(flaky.begin(), flaky.end());

@@ -51,10 +51,15 @@ struct TestInSeries {
 [[nodiscard]] TestInSeries test_in_series(const Series& series,
                                           const std::vector<store::TestResult>& results);
 
-// The tests of `failed`, ids of broken tests of `run`, that are flaky and therefore do not fail a
-// night (analysis::is_quarantined), sorted. What is known of them ends with `run`.
+// The series of a run, up to it. Empty: the run is not complete, or gives no verdicts. Errors:
+// usage, for an unknown run.
+[[nodiscard]] Expected<std::optional<Series>> series_until(const store::Store& store,
+                                                           const std::string& run);
+
+// The tests of `failed`, ids of broken tests of the newest run, that are flaky and therefore do not
+// fail a night (analysis::is_quarantined), sorted.
 [[nodiscard]] Expected<std::vector<std::string>> quarantined(const store::Store& store,
-                                                             const std::string& run,
+                                                             const Series& series,
                                                              std::span<const std::string> failed);
 
 }  // namespace compat::run

@@ -37,7 +37,7 @@ struct Source {
     std::string commit;          // or the version of a release; may be empty
     bool dirty = false;
     std::string remote;  // "origin" of a git checkout; may be empty
-    std::string hash;    // of the archive, else of a folder's code that no commit names; may be empty
+    std::string hash;    // sha256 of the archive; may be empty
 };
 
 // The default requirement for torch: the line of torch.txt.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 #include "runner/base/files.h"
@@ -47,37 +46,6 @@ void describe_checkout(Source& source) {
     const auto status =
         output_of(git(source.root, {"status", "--porcelain", "--untracked-files=no", "--", "."}));
     source.dirty = status && !trimmed(*status).empty();
-}
-
-// Endings of what changes a test's result most often. Data is left out: it may be large.
-constexpr std::array<std::string_view, 14> kCode{".py",  ".pyi", ".pyx", ".toml", ".cfg",
-                                                 ".ini", ".c",   ".cc",  ".cpp",  ".cu",
-                                                 ".cuh", ".h",   ".hpp", ".mm"};
-
-// Of the code below a folder: names and bytes. Hidden folders, results and caches do not count.
-std::string code_hash(const fs::path& root) {
-    std::vector<fs::path> files;
-    std::error_code error;
-    for (fs::recursive_directory_iterator at(root, error), end; !error && at != end;
-         at.increment(error)) {
-        const std::string name = at->path().filename();
-        std::error_code ignored;
-        if (at->is_directory(ignored)) {
-            if (name.starts_with('.') || name == "__pycache__" ||
-                fs::exists(at->path() / "runner.db", ignored))
-                at.disable_recursion_pending();
-        } else if (std::find(kCode.begin(), kCode.end(), at->path().extension().string()) !=
-                   kCode.end()) {
-            files.push_back(at->path());
-        }
-    }
-    if (error) return {};
-    std::sort(files.begin(), files.end());
-    std::vector<std::string> keys;
-    for (const fs::path& file : files)
-        keys.push_back(
-            content_key({file.lexically_relative(root).string(), read_file(file).value_or("")}));
-    return content_key({keys.begin(), keys.end()});
 }
 
 Error unavailable(const suites::Suite& suite, const Error& error) {
@@ -190,7 +158,6 @@ Expected<Source> get_source(const suites::Suite& suite, const Options& options,
                         "choose an existing folder with --root DIR", root.string());
         source.root = fs::canonical(root, error);
         describe_checkout(source);
-        if (source.commit.empty() || source.dirty) source.hash = code_hash(source.root);
         return source;
     }
     if (suite.source.kind == SourceKind::debian) return installed_debian(suite);

@@ -3,15 +3,21 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "runner/base/files.h"
 #include "runner/base/host.h"
 #include "runner/base/names.h"
+#include "runner/prepare/cache.h"
 
 namespace compat::run {
+
+namespace fs = std::filesystem;
 
 plan::Variables masked(plan::Variables variables) {
     for (auto& [name, value] : variables) value = mask_secret(name, value);
@@ -32,6 +38,43 @@ std::vector<std::string> masked(std::vector<std::string> words) {
 }
 
 namespace {
+
+// Endings of what changes a test's result most often. Data is left out: it may be large.
+constexpr std::array<std::string_view, 14> kCode{".py",  ".pyi", ".pyx", ".toml", ".cfg",
+                                                 ".ini", ".c",   ".cc",  ".cpp",  ".cu",
+                                                 ".cuh", ".h",   ".hpp", ".mm"};
+
+// Of the code below a folder: names and bytes. Hidden folders, results and caches do not count.
+std::string code_hash(const fs::path& root) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (fs::recursive_directory_iterator at(root, error), end; !error && at != end;
+         at.increment(error)) {
+        const std::string name = at->path().filename();
+        std::error_code ignored;
+        if (at->is_directory(ignored)) {
+            if (name.starts_with('.') || name == "__pycache__" ||
+                fs::exists(at->path() / "runner.db", ignored))
+                at.disable_recursion_pending();
+        } else if (std::find(kCode.begin(), kCode.end(), at->path().extension().string()) !=
+                   kCode.end()) {
+            files.push_back(at->path());
+        }
+    }
+    if (error) return {};
+    std::sort(files.begin(), files.end());
+    std::vector<std::string> keys;
+    for (const fs::path& file : files)
+        keys.push_back(prepare::content_key(
+            {file.lexically_relative(root).string(), read_file(file).value_or("")}));
+    return prepare::content_key({keys.begin(), keys.end()});
+}
+
+// Of the archive; of a folder, where no commit says what it holds.
+std::string source_hash(const prepare::Source& source) {
+    return source.hash.empty() && (source.commit.empty() || source.dirty) ? code_hash(source.root)
+                                                                          : source.hash;
+}
 
 // The devices that torch finds, and apart from them what changes by itself and is never compared.
 void add_devices(nlohmann::ordered_json& json, const std::string& devices) {
@@ -68,7 +111,7 @@ std::string fingerprint(const prepare::Prepared& prepared, const config::Setting
     json["packages"] = prepared.environment.packages;
     json["source"] = {{"commit", prepared.source.commit},
                       {"dirty", prepared.source.dirty},
-                      {"hash", prepared.source.hash}};
+                      {"hash", source_hash(prepared.source)}};
     json["runner"] = kVersion;
     // The shim's library lies in a folder that is named by what it was built from.
     json["shim"] = prepared.shim_library.parent_path().filename().string();

@@ -151,8 +151,6 @@ Database Database::open(const std::filesystem::path& file, Mode mode,
         }
     }
     database.execute("PRAGMA synchronous = NORMAL");
-    // Without it, the pages of a large transaction go to the disk again and again.
-    database.execute("PRAGMA cache_size = -65536");  // KiB
     return database;
 }
 

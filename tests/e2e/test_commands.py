@@ -211,7 +211,7 @@ def test_a_database_that_cannot_be_written_stops_the_run(program, python, tmp_pa
     with sqlite3.connect(tmp_path / "results/runner.db", isolation_level=None, timeout=30) as db:
         db.execute("drop table result")
     out, err = process.communicate(timeout=120)
-    assert process.returncode == 4 and "result" in err, (out, err)
+    assert process.returncode == 4 and "no such table: result)" in err, (out, err)
     assert "; not started: " in out, out
 
 

@@ -87,8 +87,8 @@ struct Reader {
         cell.torch = torch;
         cell.name = suite.value(
             "name", fs::path(fs::path(cell.suite) / "").parent_path().filename().string());
-        cell.series = short_name(
-            fmt::format("{}-{}{}", cell.name, cell.column, torch.empty() ? "" : "-torch-" + torch));
+        cell.series = fmt::format("{}-{}{}", short_name(cell.name), short_name(cell.column),
+                                  torch.empty() ? "" : "-torch-" + torch);
         const auto words = [&](const char* key) {
             return suite.value(key, std::vector<std::string>{});
         };

@@ -1,14 +1,10 @@
 #include "suites/settings.h"
 
+#include "runner/base/text.h"
+
 namespace compat::suites {
 
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-    const std::size_t begin = text.find_first_not_of(" \t\r");
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
 
 void add_words(std::string_view text, std::vector<std::string>& words) {
     constexpr std::string_view kBetween = " \t\r,[]\"'";

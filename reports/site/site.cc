@@ -3,6 +3,7 @@
 #include "reports/gap_parts.h"
 #include "reports/html/summary.h"
 #include "reports/json_parts.h"
+#include "runner/base/names.h"
 
 namespace compat::reports {
 
@@ -13,11 +14,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kErrorBytes = 300, kValueBytes = 200;
 
 std::string clipped(std::string_view text, std::size_t most) {
-    std::string_view cut = text.substr(0, most);
-    while (!cut.empty() && cut.size() < text.size() &&
-           (static_cast<unsigned char>(text[cut.size()]) & 0xC0U) == 0x80U)
-        cut.remove_suffix(1);
-    return cut.size() < text.size() ? std::string(cut) + "…" : std::string(text);
+    return text.size() > most ? std::string(first_bytes(text, most)) + "…" : std::string(text);
 }
 
 Json rate_json(const SiteRate& rate) {

@@ -45,6 +45,12 @@ std::string size_words(std::uint64_t bytes) {
     return fmt::format("{:.1f} {}", size, unit);
 }
 
+std::string_view trimmed(std::string_view text) {
+    const size_t begin = text.find_first_not_of(" \t\r");
+    if (begin == text.npos) return {};
+    return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
 std::string tilde_path(std::string_view path) {
     const char* variable = std::getenv("HOME");
     std::string_view home(variable ? variable : "");

@@ -19,6 +19,9 @@ namespace compat {
 // terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
+// Without blanks at both ends: spaces, tabs, the CR of a CRLF.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
 // "~/x" for a path in the home folder.
 [[nodiscard]] std::string tilde_path(std::string_view path);
 

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <ranges>
 
+#include "runner/base/text.h"
+
 namespace compat::slurm {
 
 namespace {
@@ -19,12 +21,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     for (const auto part : std::views::split(text, separator))
         parts.emplace_back(part.begin(), part.end());
     return parts;
-}
-
-std::string_view trimmed(std::string_view text) {
-    const size_t begin = text.find_first_not_of(" \t\r");
-    if (begin == text.npos) return {};
-    return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
 // Nothing: it is no number.

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 
 #include "runner/base/clock.h"
 #include "runner/base/files.h"
@@ -64,15 +63,11 @@ void remove_leftovers(const fs::path& folder) {
     remove_tree(folder);
 }
 
-Expected<fs::path> make_tmp(const fs::path& folder) {
-    // Short: sockets in it have paths of 107 bytes at most.
-    std::error_code error;
-    std::string pattern = (fs::temp_directory_path(error) / "runner-tmp-XXXXXX").string();
-    if (error || !::mkdtemp(pattern.data()))
-        return fail(ErrorKind::io, "cannot make a temporary folder",
-                    "set TMPDIR to a folder that can be written", pattern);
-    const fs::path real = fs::canonical(pattern, error);
-    return write_file(folder / kTmpNote, real.string()).map([&] { return real; });
+Expected<TemporaryFolder> make_tmp(const fs::path& folder) {
+    // Not below the run's folder: sockets in it have paths of 107 bytes at most.
+    auto tmp = TemporaryFolder::create("tmp");
+    if (!tmp) return tmp;
+    return write_file(folder / kTmpNote, tmp->path().string()).map([&] { return std::move(*tmp); });
 }
 
 plan::Variables private_variables(const fs::path& home, const fs::path& tmp) {
@@ -129,9 +124,9 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
     if (how == "tree") {
         auto tmp = make_tmp(made->folder_);
         if (!tmp) return tl::unexpected(tmp.error());
-        made->tmp_ = *tmp;
         child.root = source.to;
-        child.private_variables = private_variables(home, *tmp);
+        child.private_variables = private_variables(home, tmp->path());
+        made->tmp_.emplace(std::move(*tmp));
     } else {
         SandboxPlan plan;
         std::error_code error;
@@ -164,7 +159,7 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
 }
 
 Isolation::~Isolation() {
-    if (!tmp_.empty()) remove_tree(tmp_);
+    if (tmp_) remove_tree(tmp_->path());
     if (!folder_.empty()) remove_tree(folder_);
 }
 
@@ -180,7 +175,7 @@ void Isolation::add_left(const exec::LeftFiles& left) {
 
 std::vector<WrittenFiles> Isolation::writes() const {
     std::vector<WrittenFiles> all{writes_to(source_), files_below(folder_ / "home", "home"),
-                                  tmp_.empty() ? left_ : files_below(tmp_, "tmp")};
+                                  tmp_ ? files_below(tmp_->path(), "tmp") : left_};
     std::erase_if(all, [](const auto& files) { return files.count == 0; });
     return all;
 }

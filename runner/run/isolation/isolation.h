@@ -16,6 +16,7 @@
 #include "runner/prepare/prepare.h"
 #include "runner/run/isolation/sandbox.h"
 #include "runner/run/isolation/source_copy.h"
+#include "runner/run/temporary_folder.h"
 
 namespace compat::run {
 
@@ -43,8 +44,8 @@ class Isolation {
 
   private:
     Isolation() = default;
-    std::filesystem::path folder_;  // the source's copy and HOME
-    std::filesystem::path tmp_;     // TMPDIR outside a sandbox; empty: in one
+    std::filesystem::path folder_;        // the source's copy and HOME
+    std::optional<TemporaryFolder> tmp_;  // TMPDIR outside a sandbox; empty: in one
     SourceCopy source_;
     std::shared_ptr<const exec::Sandbox> sandbox_;
     WrittenFiles left_{"tmp"};

@@ -59,7 +59,7 @@ std::vector<TreeFile> list_tree(const fs::path& root, const fs::path& folder) {
     fs::path start = folder.lexically_normal();
     if (start == ".") start.clear();
     if (!start.has_filename()) start = start.parent_path();
-    if (!is_inside(root / start, canonical_root)) return files;
+    if (!leads_inside(root / start, canonical_root)) return files;
     walk(root, canonical_root, start, files);
     std::sort(files.begin(), files.end(),
               [](const TreeFile& a, const TreeFile& b) { return a.path < b.path; });

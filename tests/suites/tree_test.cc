@@ -57,6 +57,18 @@ TEST(Tree, ListsOneFolder) {
     EXPECT_THAT(list_tree(tree.root() / "none"), IsEmpty());
 }
 
+TEST(Tree, ListsARelativeRoot) {
+    const test::TempTree tree;
+    tree.write("project/tests/a.py");
+    const fs::path before = fs::current_path();
+    fs::current_path(tree.root());
+    const auto whole = list_tree("project");
+    const auto folder = list_tree("project", "tests");
+    fs::current_path(before);
+    EXPECT_THAT(paths(whole), ElementsAre("tests/a.py"));
+    EXPECT_THAT(paths(folder), ElementsAre("tests/a.py"));
+}
+
 // A path that is too long is unreadable even for root.
 TEST(Tree, ReportsAnUnreadableFolder) {
     const test::TempTree tree;

@@ -165,7 +165,15 @@ void site_parts(const SiteView& view, const PartSink& sink) {
     sink(kGaps, compact(gaps));
     auto summary = summary_json("site", "Compatibility",
                                 {std::string(kBreaks), std::string(kLists), std::string(kGaps)});
-    summary["site"] = {{"root", ""}, {"cells", list_of(view.cells, cell_json)}};
+    const auto problem = [](const SiteProblem& one) {
+        return Json{{"suite", one.suite},
+                    {"column", one.column},
+                    {"torch", one.torch},
+                    {"why", clipped(one.why, kErrorBytes)}};
+    };
+    summary["site"] = {{"root", ""},
+                       {"cells", list_of(view.cells, cell_json)},
+                       {"problems", list_of(view.problems, problem)}};
     sink(kSummaryPart, summary_text(summary));
 }
 

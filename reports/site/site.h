@@ -94,8 +94,14 @@ struct SiteSignature {
     std::int64_t tests = 0;
 };
 
+// A cell of the newest night that has no run.
+struct SiteProblem {
+    std::string suite, column, torch, why;
+};
+
 struct SiteView {
     std::vector<SiteCell> cells;
+    std::vector<SiteProblem> problems;
     std::vector<SiteBreak> breaks;        // newest first
     std::vector<SiteTest> fixed;          // in the newest run of their cell
     std::vector<SiteFlaky> flaky;         // by rate

@@ -156,6 +156,7 @@ def test_a_killed_night_goes_on_with_what_is_left(runner, program, python, tmp_p
     night = summary(tmp_path)
     assert done.code == 1 and night["finished"] and len(list(runs.iterdir())) == 2
     assert night["cells"][0]["run"] == first["cells"][0]["run"]
+    assert f"complete already: {first['cells'][0]['run']}\n" in done.out
     for cell in night["cells"]:
         assert sum(cell["states"].values()) == 16 and cell["states"]["failed"] == cell["broken"] == 1
         assert cell["states"]["not_run"] == 0

@@ -75,5 +75,21 @@ TEST(NightSummary, EscapesAndListsWhatIsNew) {
     EXPECT_TRUE(json["finished"].is_null());
 }
 
+TEST(NightSummary, ListsAnEventOfSeveralColumnsOnce) {
+    Night night;
+    for (const char* column : {"cpu", "cuda", "mps"}) {
+        CellResult& cell =
+            night.cells.emplace_back(cell_of("planets", ExitCode::unexpected_results));
+        cell.cell.column = column;
+        UnexpectedTest test{"t::new", parsers::State::failed, BlameColumn{}, true, false};
+        test.blame->first_bad = BlameRun{std::string(column) + "-run", {}, "", ""};
+        cell.broken = {test};
+    }
+    night.cells[2].broken[0].id = "t::other";
+    const std::string text = summary_text(night);
+    EXPECT_THAT(text, HasSubstr("planets, cuda:\n  1 test and changes as in cpu\n"));
+    EXPECT_THAT(text, HasSubstr("planets, mps:\n  t::other\n"));
+}
+
 }  // namespace
 }  // namespace compat::run

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runner/analysis/marks.h"
+#include "runner/run/site/last_night.h"
 #include "runner/run/site/read_site.h"
 #include "runner/run/site/write_site.h"
 #include "runner/run/trends/blame.h"
@@ -166,6 +167,25 @@ TEST_F(SiteTest, TheStoreCountsAsAnalysisDoesWhichTestsExercisedTheDevice) {
     EXPECT_GT(broken, 0);
     EXPECT_EQ(store.runs()->front().exercised_good, good);
     EXPECT_EQ(store.runs()->front().exercised_broken, broken);
+}
+
+TEST(LastNight, NamesTheCellsThatCouldNotRun) {
+    const test::TempTree tree;
+    EXPECT_THAT(cells_without_run(tree.root()), IsEmpty());
+    const auto cell = [](const char* run, const char* problem) {
+        return std::string(R"({"suite": "s", "column": "gpu", "torch": null, "run": )") + run +
+               R"(, "problem": )" + problem + "}";
+    };
+    tree.write("nights/20260101-000000/summary.json",
+               R"({"cells": [)" + cell("null", "\"long ago\"") + "]}");
+    tree.write("nights/20260102-000000/summary.json",
+               R"({"cells": [)" + cell("\"r\"", "\"not compared\"") + ", " +
+                   cell("null", "\"no device\"") + ", " + cell("null", "null") + "]}");
+    const auto found = cells_without_run(tree.root());
+    ASSERT_THAT(found, SizeIs(1));
+    EXPECT_EQ(found[0].suite + found[0].column + found[0].torch + found[0].why, "sgpuno device");
+    tree.write("nights/20260103-000000/summary.json", "[3");
+    EXPECT_THAT(cells_without_run(tree.root()), IsEmpty());
 }
 
 TEST(SiteLayout, NamesArePlainAndDiffer) {

@@ -7,6 +7,7 @@
 
 #include "runner/analysis/expectations/judge.h"
 #include "runner/archive/results.h"
+#include "runner/display/output.h"
 #include "runner/run/comparison/baseline.h"
 #include "runner/run/new_run.h"
 #include "runner/run/ready.h"
@@ -73,8 +74,10 @@ Expected<ExitCode> execute(const suites::NightlyCell& cell, const NightSettings&
     const auto earlier = earlier_run(cell, night);
     if (!earlier) return tl::unexpected(earlier.error());
     const CellCommand command = command_of(cell, night);
-    if (const auto& run = *earlier; run && run->end && run->end->complete)
+    if (const auto& run = *earlier; run && run->end && run->end->complete) {
+        if (night.verbosity >= 0) display::print("complete already: {}\n", run->id);
         return static_cast<ExitCode>(run->end->exit_code);
+    }
     if (*earlier && !command.on_slurm) {
         config::Invocation resumed = night.invocation;
         resumed.flags[Setting::results] = night.results.string();
@@ -148,6 +151,27 @@ Expected<void> add_broken(const store::Store& store, const store::StoredRun& run
     return {};
 }
 
+// What a flaky test did is no news.
+Expected<void> add_changes(const store::Store& store, const reports::Comparison& compared,
+                           CellResult& result) {
+    using analysis::ChangeClass;
+    result.changes = compared.counts;
+    const auto series = series_until(store, result.run);
+    if (!series) return tl::unexpected(series.error());
+    for (const auto& [change, count] : {std::pair(ChangeClass::regressed, &CellResult::regressed),
+                                        std::pair(ChangeClass::fixed, &CellResult::fixed)}) {
+        result.*count = compared.count(change);
+        std::vector<std::string> ids;
+        for (const auto& test : compared.tests)
+            if (test.change == change) ids.push_back(test.id);
+        if (ids.empty() || !*series) continue;
+        const auto flaky = quarantined(store, **series, ids);
+        if (!flaky) return tl::unexpected(flaky.error());
+        result.*count -= static_cast<std::int64_t>(flaky->size());
+    }
+    return {};
+}
+
 Expected<void> describe(const NightSettings& night, CellResult& result) {
     const auto store = archive::open_results(night.results);
     if (!store) return tl::unexpected(store.error());
@@ -164,7 +188,8 @@ Expected<void> describe(const NightSettings& night, CellResult& result) {
         if (!compared) return tl::unexpected(compared.error());
         if (*compared && !(*compared)->columns.empty()) {
             result.baseline = (*compared)->baseline.id;
-            result.changes = (*compared)->columns.front().counts;
+            const auto added = add_changes(*store, (*compared)->columns.front(), result);
+            if (!added) return added;
         }
         return add_broken(*store, *run, result);
     });

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "runner/analysis/comparison.h"
 #include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/display/columns.h"
+#include "runner/run/site/last_night.h"
 
 namespace compat::run {
 
@@ -140,25 +142,34 @@ std::vector<std::string> row_of(const CellResult& result) {
     } else {
         row.insert(row.end(), {"-", "-", "-"});
     }
-    const auto regressed =
-        result.changes[static_cast<std::size_t>(analysis::ChangeClass::regressed)];
-    const auto fixed = result.changes[static_cast<std::size_t>(analysis::ChangeClass::fixed)];
-    row.push_back(result.baseline.empty() ? "-" : std::to_string(regressed));
-    row.push_back(result.baseline.empty() ? "-" : std::to_string(fixed));
+    row.push_back(result.baseline.empty() ? "-" : std::to_string(result.regressed));
+    row.push_back(result.baseline.empty() ? "-" : std::to_string(result.fixed));
     row.push_back(printable(result.verdict()));
     return row;
 }
 
-std::string tests_text(const CellResult& result, bool flaky) {
+// The tests of a cell that a list shows, in their order.
+std::vector<const UnexpectedTest*> listed(const CellResult& result, bool flaky) {
+    std::vector<const UnexpectedTest*> tests;
+    for (const UnexpectedTest& test : result.broken)
+        if (test.is_flaky == flaky && (flaky || test.is_new)) tests.push_back(&test);
+    return tests;
+}
+
+// Equal for the columns of a suite in which the same tests broke after the same changes.
+std::string event_of(const CellResult& result, const std::vector<const UnexpectedTest*>& tests) {
+    std::string event = result.cell.name;
+    for (const UnexpectedTest* test : tests)
+        event += fmt::format("\n{}\n{}", test->id, test->blame ? changes_words(*test->blame) : "");
+    return event;
+}
+
+std::string tests_text(const std::vector<const UnexpectedTest*>& tests, bool flaky) {
     std::string text;
-    std::size_t shown = 0, all = 0;
-    for (const UnexpectedTest& test : result.broken) {
-        if (test.is_flaky != flaky || (!flaky && !test.is_new)) continue;
-        if (++all > kTestsShown) continue;
-        ++shown;
-        text += fmt::format("  {}\n", printable(test.id));
-        if (!test.blame) continue;
-        const BlameColumn& blame = *test.blame;
+    for (std::size_t i = 0; i < std::min(tests.size(), kTestsShown); ++i) {
+        text += fmt::format("  {}\n", printable(tests[i]->id));
+        if (!tests[i]->blame) continue;
+        const BlameColumn& blame = *tests[i]->blame;
         if (!blame.error.empty()) text += fmt::format("      {}\n", printable(blame.error));
         if (flaky)
             text += fmt::format("      {} of its last {} show it\n", blame.ledger.flaky,
@@ -168,11 +179,26 @@ std::string tests_text(const CellResult& result, bool flaky) {
                                 blame.last_good ? ", last good " + blame.last_good->id : "",
                                 printable(changes_words(blame)));
     }
-    if (all == 0) return {};
-    text =
-        fmt::format("{}, {}:\n", printable(result.cell.name), printable(result.cell.column)) + text;
-    if (all > shown)
-        text += fmt::format("  and {} more: {} lists them\n", all - shown, kNightSummary);
+    if (tests.size() > kTestsShown)
+        text += fmt::format("  and {} more: {} lists them\n", tests.size() - kTestsShown,
+                            kNightSummary);
+    return text;
+}
+
+// The tests of each cell; of cells in which the same happened, once.
+std::string list_text(const std::vector<CellResult>& cells, bool flaky) {
+    std::map<std::string, std::string> seen;  // event to the column that shows it
+    std::string text;
+    for (const CellResult& cell : cells) {
+        const auto tests = listed(cell, flaky);
+        if (tests.empty()) continue;
+        text += fmt::format("{}, {}:\n", printable(cell.cell.name), printable(cell.cell.column));
+        const auto [at, is_new] = seen.emplace(event_of(cell, tests), cell.cell.column);
+        text += is_new || flaky ? tests_text(tests, flaky)
+                                : fmt::format("  {} and changes as in {}\n",
+                                              counted(static_cast<long>(tests.size()), "test"),
+                                              printable(at->second));
+    }
     return text;
 }
 
@@ -246,8 +272,7 @@ std::string summary_text(const Night& night) {
         {{false, "\nbroken since this night:\n"},
          {true, "\nflaky, so that they do not fail the night:\n"}}};
     for (const auto& [flaky, heading] : kLists) {
-        std::string tests;
-        for (const CellResult& cell : night.cells) tests += tests_text(cell, flaky);
+        const std::string tests = list_text(night.cells, flaky);
         if (!tests.empty()) text += heading + tests;
     }
     return text;

@@ -36,6 +36,7 @@ struct CellResult {
     std::optional<store::RunSummary> stored{};
     std::string baseline{};  // the complete run before it; empty: none
     analysis::ClassCounts changes{};
+    std::int64_t regressed = 0, fixed = 0;  // as in `changes`, flaky tests left out
     std::vector<UnexpectedTest> broken{};  // new ones first; at most kBlamedTests
     std::size_t all_broken = 0, flaky = 0;
 
@@ -57,7 +58,6 @@ struct Night {
 };
 
 inline constexpr int kNightFormat = 1;
-inline constexpr std::string_view kNightSummary = "summary.json";
 
 // Described by reports/schemas/night.schema.json.
 [[nodiscard]] std::string summary_json(const Night& night);

@@ -17,6 +17,7 @@
 #include "runner/run/nightly/cell.h"
 #include "runner/run/nightly/night.h"
 #include "runner/run/pruning/prune_runs.h"
+#include "runner/run/site/last_night.h"
 #include "runner/run/site/write_site.h"
 #include "suites/nightly.h"
 
@@ -28,7 +29,6 @@ using display::print;
 
 namespace {
 
-constexpr const char* kNights = "nights";  // in the results folder
 constexpr unsigned kNotifyLimitS = 600;
 
 Expected<void> write_summary(const Night& night) {
@@ -37,17 +37,14 @@ Expected<void> write_summary(const Night& night) {
 
 // The newest night, if it was interrupted.
 Expected<Night> earlier_night(const suites::Nightly& file) {
-    std::vector<fs::path> folders;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(file.results / kNights, error))
-        if (fs::exists(entry.path() / kNightSummary, error)) folders.push_back(entry.path());
+    const std::vector<fs::path> folders = night_folders(file.results);
     const auto none = [&](std::string message) {
         return fail(ErrorKind::usage, std::move(message), "leave --resume out",
                     (file.results / kNights).string());
     };
     if (folders.empty()) return none("there is no night to resume");
     Night night;
-    night.folder = *std::max_element(folders.begin(), folders.end());
+    night.folder = folders.back();
     const auto earlier = read_summary(night.folder / kNightSummary);
     if (!earlier) return tl::unexpected(earlier.error());
     if (earlier->file != file.file.string())

@@ -13,7 +13,8 @@
 
 namespace compat::run {
 
-// A short name (base/names.h) for each of `names`; those that would be equal (on any file system) end with a hash.
+// A short name (base/names.h) for each of `names`; those that would be equal (on any file system)
+// end with a hash.
 [[nodiscard]] std::map<std::string, std::string> short_names(const std::vector<std::string>& names);
 
 // About the number of tests that share a page.

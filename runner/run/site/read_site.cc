@@ -9,6 +9,7 @@
 #include "runner/analysis/comparison.h"
 #include "runner/base/secrets.h"
 #include "runner/run/site/collect_changes.h"
+#include "runner/run/site/last_night.h"
 #include "runner/store/compared_runs.h"
 #include "runner/store/gaps.h"
 #include "runner/store/trends.h"
@@ -194,6 +195,7 @@ Expected<void> SiteReader::read_pages(SiteSuite& suite) const {
 
 Expected<reports::SiteView> SiteReader::matrix(const SeePage& see) {
     reports::SiteView view;
+    view.problems = cells_without_run(results_);
     ChangeCollector changes(view);
     for (SiteSuite& suite : suites_) {
         for (const reports::SiteCell& cell : suite.cells) view.cells.push_back(cell);

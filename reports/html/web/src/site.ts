@@ -21,7 +21,8 @@ export interface Cell {
   broke: number; fixed: number; flaky: number; added: number; gone: number;
 }
 // Addresses are relative to the site's folder: `root` leads there.
-export interface Site { root: string; suite?: string; parts?: string[]; cells: Cell[] }
+export interface Problem { suite: string; column: string; torch: string; why: string }
+export interface Site { root: string; suite?: string; parts?: string[]; cells: Cell[]; problems?: Problem[] }
 
 export interface SiteTest { cell: number; id: string; page: string; error: string | null }
 export type Change = [string, string | null, string | null]; // name, before, after
@@ -46,6 +47,18 @@ export interface TestsOfSuite {
   runs: ShortRun[][]; first_run: number[]; older: Record<string, ShortRun>[];
   changed: [number, number, number, boolean, Change[]][]; histories: History[];
   modules: { path: string; names: string[]; histories: number[][]; errors: Record<string, string>[] }[];
+}
+
+// Breaks of one suite, in several columns, that are the same event: the same tests with the same
+// changes before them. The first of them, with all.
+export function sameEvents(site: Site, breaks: Break[]): { one: Break; all: Break[] }[] {
+  const events = new Map<string, Break[]>();
+  for (const one of breaks) {
+    const key = JSON.stringify([site.cells[one.cell]!.suite, one.tests, one.first.map((test) => test.id), one.known,
+      one.environment, one.commit_before, one.commit, one.last_good === null, one.newest]);
+    events.set(key, [...(events.get(key) ?? []), one]);
+  }
+  return [...events.values()].map((all) => ({ one: all[0]!, all }));
 }
 
 // A name that begins with "\n" is an id that does not begin with its module's path.

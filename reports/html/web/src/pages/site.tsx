@@ -7,7 +7,7 @@ import type { ComponentChildren } from "preact";
 import { type Gap, kStates } from "../data";
 import { Bar, Name, Part, Some } from "../parts";
 import { link, type Route } from "../route";
-import { brokenIn, type Break, type Cell, type Change, grade, type Lists, type Rate, type ShortRun, type Signature, type Site, type SiteTest, share, stateOf, testsIn } from "../site";
+import { brokenIn, type Break, type Cell, type Change, grade, type Lists, type Rate, sameEvents, type ShortRun, type Signature, type Site, type SiteTest, share, stateOf, testsIn } from "../site";
 import { counted, date, duration, number, percent, visible, words } from "../text";
 import { GapList } from "./lists";
 export { SuitePage } from "./suite";
@@ -19,7 +19,7 @@ export const kSiteTabs = [
 ];
 
 export function SitePage({ site, route }: { site: Site; route: Route }) {
-  if (site.cells.length === 0) return <section><h1>Compatibility</h1><p>No complete run is stored yet.</p></section>;
+  if (site.cells.length === 0) return <section><h1>Compatibility</h1><Problems site={site} /><p>No complete run is stored yet.</p></section>;
   if (route.page === "") return <Matrix site={site} />;
   if (route.page === "gaps") return <section><h1>Gaps <small>device APIs that tests missed, by tests blocked over all suites</small></h1><Part<Gap[]> name="gaps">{(gaps) => <GapList gaps={gaps} none="No run met a gap." />}</Part></section>;
   if (route.page === "changes") return <Changes site={site} route={route} />;
@@ -34,7 +34,7 @@ const attention = "failed,errored,crashed,timed_out";
 // Where a run's numbers lead: to its published report, else to the page of its suite.
 export const reportLink = (root: string, run: { report: string | null }, hash: string, otherwise: string) =>
   (run.report ? `${root}${run.report}${hash}` : otherwise);
-export const cellName = (cell: Cell) => `${cell.column}${cell.torch ? `, torch ${cell.torch}` : ""}`;
+export const cellName = (cell: { column: string; torch: string }) => `${cell.column}${cell.torch ? `, torch ${cell.torch}` : ""}`;
 
 export function RateBox({ rate, href, note }: { rate: Rate; href: string; note?: string }) {
   const text = rate[2] === 0 ? (rate[0] === "exercised" ? "device not used" : "no tests ran") : percent(rate[1], rate[2]);
@@ -50,6 +50,27 @@ function Delta({ cell }: { cell: Cell }) {
   const points = 100 * (now - before);
   const text = Math.abs(points) < 0.005 ? "no change" : `${points > 0 ? "▲ +" : "▼ −"}${Math.abs(points).toFixed(Math.abs(points) < 0.1 ? 2 : 1)} points`;
   return <span class={points < -0.005 ? "worse" : points > 0.005 ? "better" : "sub"}>{text}</span>;
+}
+
+// Cells that the newest night could not run: what the matrix shows of them is older.
+function Problems({ site }: { site: Site }) {
+  const problems = site.problems ?? [];
+  if (problems.length === 0) return null;
+  return (
+    <>
+      <p class="big worse">{counted(problems.length, "cell")} could not run in the last night</p>
+      <ul class="plain"><Some items={problems} first={10} what="cells">{(one) => (
+        <li key={`${one.suite} ${one.column} ${one.torch}`}><strong><Name text={one.suite} length={80} /></strong>{" "}
+          <span class="tag">{visible(cellName(one))}</span> <Name text={one.why} length={300} /></li>
+      )}</Some></ul>
+    </>
+  );
+}
+
+// A run's published report; of another run, its suite's runs over time.
+function RunLink({ site, cell, id }: { site: Site; cell: Cell; id: string }) {
+  const href = id === cell.now.id ? reportLink(site.root, cell.now, "#/", "") : "";
+  return <a href={href || `${site.root}${cell.page}#/history`}><Name text={id} length={120} /></a>;
 }
 
 function Matrix({ site }: { site: Site }) {
@@ -72,6 +93,7 @@ function Matrix({ site }: { site: Site }) {
       <p class="big">{broke > 0 ? <a class="worse" href={link("changes")}>{counted(broke, "test")} broke</a> : <a class="better" href={link("changes")}>Nothing broke</a>} in the newest runs;{" "}
         <a href={link("changes", "", { show: "fixed" })}>{number(fixed)} fixed</a>, <a href={link("flaky")}>{number(flaky)} flaky</a></p>
       <p class="sub">{counted(suites, "suite")}, {counted(columns.length, "column")}, newest run {date(last)}. A rate counts the tests that used the column's device; on a CPU, those that ran.</p>
+      <Problems site={site} />
       <div class="wide" tabIndex={0} role="region" aria-label="Pass rates by suite and column">
         <table class="matrix">
           <thead><tr><th scope="col">Suite</th>{columns.map((column) => <th key={column} scope="col"><Name text={column} length={120} /></th>)}</tr></thead>
@@ -131,14 +153,16 @@ function Breaks({ site, newest, cell }: { site: Site; newest?: boolean; cell?: n
     return (
       <>
         <h2>{newest ? "Broke in the newest runs" : "Broken since"}</h2>
-        <ul class="cards"><Some items={shown} first={newest ? 10 : 30} what="groups">{(one) => {
+        <ul class="cards"><Some items={sameEvents(site, shown)} first={newest ? 10 : 30} what="groups">{({ one, all: columns }) => {
           const its = site.cells[one.cell]!;
           return (
             <li key={`${one.cell} ${one.first_bad}`}>
-              <div class="cause-head"><strong>{counted(one.tests, "test")}</strong> <a href={site.root + its.page}><Name text={its.suite} length={80} /></a> <span class="tag">{visible(cellName(its))}</span>
+              <div class="cause-head"><strong>{counted(one.tests, "test")}</strong> <a href={site.root + its.page}><Name text={its.suite} length={80} /></a>{" "}
+                {columns.map((each) => <span key={each.cell} class="tag">{visible(cellName(site.cells[each.cell]!))}</span>)}
                 <span class="sub">since {date(one.since)}{!one.last_good && ", in all stored runs"}</span></div>
               {one.last_good && <ChangeList environment={one.environment} known={one.known} commit={[one.commit_before, one.commit]} />}
-              <p class="sub">{one.last_good && <>last good <Name text={one.last_good} length={120} />, </>}first bad <Name text={one.first_bad} length={120} /></p>
+              {columns.map((each) => <p key={each.cell} class="sub">{columns.length > 1 && `${visible(cellName(site.cells[each.cell]!))}: `}
+                {each.last_good && <>last good <RunLink site={site} cell={site.cells[each.cell]!} id={each.last_good} />, </>}first bad <RunLink site={site} cell={site.cells[each.cell]!} id={each.first_bad} /></p>)}
               <details open={newest ?? false}><summary>{one.tests > one.first.length ? `first ${number(one.first.length)} of ${counted(one.tests, "test")}` : counted(one.tests, "test")}</summary>
                 <ul class="plain"><Some items={one.first} first={5} what="tests">{(test) => (
                   <li key={test.id}><SiteTestLink root={site.root} test={test} />{test.error && <code class="line"><Name text={test.error} length={300} /></code>}</li>

@@ -1,0 +1,25 @@
+// Where nights keep their summaries, and what the newest one says of cells that have no run. Not
+// for writing a summary (nightly/night.h).
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "reports/site/site.h"
+
+namespace compat::run {
+
+inline constexpr std::string_view kNights = "nights";  // in the results folder
+inline constexpr std::string_view kNightSummary = "summary.json";
+
+// Folders of nights that have a summary, the oldest first.
+[[nodiscard]] std::vector<std::filesystem::path> night_folders(
+    const std::filesystem::path& results);
+
+// The cells of the newest night that could not run. Empty, too, for a summary that cannot be read:
+// a site does without.
+[[nodiscard]] std::vector<reports::SiteProblem> cells_without_run(
+    const std::filesystem::path& results);
+
+}  // namespace compat::run

@@ -16,18 +16,22 @@ Expected<Share> find_share() {
     if (!fs::is_directory(share / "harness", error))
         return fail(ErrorKind::environment, "the data files of the runner are missing",
                     "reinstall the runner", share.string());
-    return Share{share / "harness", share / "shim", share / "suites", share / "prepare",
-                 share / "shims", share / "slurm"};
+    return Share{share / "harness", share / "shim",  share / "suites",
+                 share / "prepare", share / "shims", share / "slurm"};
 }
 
 fs::path find_suite(const std::string& name, const Share& share) {
     std::error_code error;
-    if (fs::exists(name, error)) return name;
+    return fs::exists(name, error) ? fs::path(name) : shipped_suite(name, share).value_or(name);
+}
+
+std::optional<fs::path> shipped_suite(const std::string& name, const Share& share) {
+    std::error_code error;
     const fs::path shipped = share.suites / fs::path(name).filename();
     const bool by_name =
         name.find('/') == std::string::npos || fs::path(name).parent_path() == "suites";
     if (by_name && fs::exists(shipped / "suite.json", error)) return shipped;
-    return name;
+    return std::nullopt;
 }
 
 std::vector<std::string> shipped_suites(const Share& share) {

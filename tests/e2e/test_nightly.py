@@ -178,6 +178,16 @@ def test_a_dry_run_writes_nothing_and_old_runs_go(runner, matrix):
     assert "planets, cpu: 1 module, about 0." in known.out
 
 
+def test_a_name_that_is_no_path_beside_the_file_is_a_shipped_suite(runner, tmp_path):
+    write(tmp_path, {"format": 1, "suites": [{"suite": "conformance"}, {"suite": "none"}], "columns": [{"name": "cpu", "shim": "off"}]})
+    # Two folders that are there only for the working folder.
+    for name in ("conformance", "none"):
+        (tmp_path / "elsewhere" / name).mkdir(parents=True)
+    planned = runner("nightly", "../nightly.json", "--dry-run", cwd=tmp_path / "elsewhere")
+    assert "conformance, cpu: 17 modules" in planned.out, planned.out
+    assert f"none, cpu: cannot run: {tmp_path}/none: no such suite folder" in planned.out
+
+
 def test_errors_name_the_place_in_the_file(runner, tmp_path):
     (tmp_path / "nightly.json").write_text('{"format": 1,\n "suites": [{"suite": "x"}],\n "columns": [{"name": "cpu", "simulat": "mps"}]}')
     refused = runner("nightly", "nightly.json")

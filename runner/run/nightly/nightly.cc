@@ -12,6 +12,7 @@
 #include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
+#include "runner/prepare/share.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/isolation/sandbox.h"
 #include "runner/run/nightly/cell.h"
@@ -30,6 +31,17 @@ using display::print;
 namespace {
 
 constexpr unsigned kNotifyLimitS = 600;
+
+// Whatever the working folder has under such a name is another suite.
+Expected<void> find_shipped_suites(suites::Nightly& file) {
+    const auto share = prepare::find_share();
+    if (!share) return tl::unexpected(share.error());
+    for (auto& cell : file.cells)
+        if (fs::path(cell.suite).is_relative())
+            cell.suite = prepare::shipped_suite(cell.suite, *share)
+                             .value_or(file.file.parent_path() / cell.suite);
+    return {};
+}
 
 Expected<void> write_summary(const Night& night) {
     return write_file(night.folder / kNightSummary, summary_json(night));
@@ -199,6 +211,7 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
     };
     auto file = suites::load_nightly(request.file);
     if (!file) return tl::unexpected(file.error());
+    if (auto found = find_shipped_suites(*file); !found) return tl::unexpected(found.error());
     if (file->results.empty() || invocation.flags.contains(Setting::results)) {
         const auto folder = config::results_folder(invocation);
         if (!folder) return tl::unexpected(folder.error());

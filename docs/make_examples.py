@@ -6,6 +6,7 @@ Needs a built runner, the tests' environment (./bootstrap.sh test makes it) and 
 FOLDER, an empty one under /tmp by default, with an installed runner and a cache of its own, so that
 no path of the machine is in what it makes. Takes about five minutes. Not a test: look at the result.
 """
+import argparse
 import os
 import pathlib
 import shutil
@@ -44,7 +45,9 @@ def picture(file, name):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "/tmp/runner-example").absolute()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", default="/tmp/runner-example", type=pathlib.Path)
+    folder = parser.parse_args().folder.absolute()
     if folder.exists() and any(folder.iterdir()):
         sys.exit(f"make_examples.py: {folder} is not empty: remove it, or name another folder")
     (folder / "home").mkdir(parents=True)

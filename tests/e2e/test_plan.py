@@ -2,6 +2,7 @@
 import fcntl
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -234,6 +235,22 @@ def test_plans_that_cannot_be_used_are_refused(runner, planned, five, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps({**plan, "format": 2}))
     assert "format 2" in runner("run", "--plan", "plan.json", "--shard", "1").err
     assert not (tmp_path / "results").exists()
+
+
+def test_a_shard_that_ran_in_another_way_is_named(runner, planned, five, tmp_path):
+    plan = planned(five, 2)
+    for index in (1, 2):
+        run_shard(runner, index)
+    record = tmp_path / "results/runs" / f"{plan['id']}-2/record.jsonl"
+    first, *others = record.read_text().splitlines(keepends=True)
+    run = json.loads(first)
+    assert run["torch"] and run["device"] == "cpu"
+    record.write_text("".join([json.dumps({**run, "torch": "1.0", "device": "xpu"}) + "\n", *others]))
+    merge = ("merge", "--plan", "plan.json", "--results", "merged", "results")
+    assert runner(*merge).code == 2
+    allowed = runner(*merge, "--allow-missing")
+    assert allowed.code == 1 and re.search(r"note: .*-[12] differs from .*-[12] in: device, torch\n", allowed.out), allowed.out
+    assert len(states(report_of(tmp_path, "merged"))) == 5
 
 
 def test_a_folder_that_a_dead_machine_left_empty_is_begun_again(runner, planned, five, tmp_path):

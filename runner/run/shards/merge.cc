@@ -15,6 +15,8 @@
 #include "runner/archive/temp_output.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
+#include "runner/base/text.h"
+#include "runner/display/output.h"
 #include "runner/run/archived/unpacked.h"
 #include "runner/run/attempt_result.h"
 #include "runner/run/fingerprint.h"
@@ -299,6 +301,7 @@ Expected<RunResult> merge_into_run(const MergeRequest& request,
     const auto* const planned = plan ? &*plan : nullptr;
     const auto shards = find_shards_of_run(folders, planned, request.allow_missing);
     if (!shards) return tl::unexpected(shards.error());
+    for (const std::string& note : shards->notes) display::print("note: {}\n", printable(note));
 
     auto store = archive::open_results(run.results);
     if (!store) return tl::unexpected(store.error());

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "runner/archive/run_record.h"
 #include "runner/plan/cut.h"
@@ -82,13 +81,39 @@ Expected<void> find_shards(const std::string& name, const ShardPlan* plan, bool 
     return plan ? list_planned(folder, found, *plan, allow_missing, into) : Expected<void>{};
 }
 
-bool fit(const store::RunInfo& a, const store::RunInfo& b) {
-    const auto compared = [](const store::RunInfo& i) {
-        return std::tie(i.plan, i.suite, i.framework, i.shim, i.policy, i.masquerade, i.device,
-                        i.simulated, i.fallback, i.keep_going, i.seeds, i.commit, i.torch,
-                        i.expectations, i.isolation, i.network, i.column);
-    };
-    return compared(a) == compared(b);
+std::string word(bool on) { return on ? "on" : "off"; }
+
+// What is the same in all shards of a run.
+struct SharedFact {
+    const char* name;
+    std::string (*of)(const store::RunInfo& info);
+};
+constexpr SharedFact kSharedFacts[]{
+    {"plan", [](const auto& i) { return i.plan; }},
+    {"suite", [](const auto& i) { return i.suite; }},
+    {"framework", [](const auto& i) { return i.framework; }},
+    {"device", [](const auto& i) { return i.device; }},
+    {"simulated device", [](const auto& i) { return i.simulated.value_or("none"); }},
+    {"fallback", [](const auto& i) { return word(i.fallback); }},
+    {"shim", [](const auto& i) { return word(i.shim); }},
+    {"policy", [](const auto& i) { return i.policy; }},
+    {"masquerade", [](const auto& i) { return word(i.masquerade); }},
+    {"keep going", [](const auto& i) { return word(i.keep_going); }},
+    {"seeds", [](const auto& i) { return std::to_string(i.seeds); }},
+    {"commit", [](const auto& i) { return i.commit; }},
+    {"torch", [](const auto& i) { return i.torch; }},
+    {"expectations", [](const auto& i) { return i.expectations; }},
+    {"isolation", [](const auto& i) { return i.isolation; }},
+    {"network", [](const auto& i) { return word(i.network); }},
+    {"column", [](const auto& i) { return i.column; }},
+};
+
+// The names of what differs; none: they fit together.
+std::vector<std::string> differences(const store::RunInfo& a, const store::RunInfo& b) {
+    std::vector<std::string> names;
+    for (const SharedFact& fact : kSharedFacts)
+        if (fact.of(a) != fact.of(b)) names.emplace_back(fact.name);
+    return names;
 }
 
 Expected<FoundShard> with_end(ShardFolder shard) {
@@ -155,7 +180,11 @@ Expected<ShardsOfRun> find_shards_of_run(const std::vector<std::string>& folders
         if (run.count == 0) run.count = part->count;
         // What ran by the plan's file belongs to it: left out, its results would be lost unseen.
         const bool is_planned = plan && allow_missing && shard.info.plan == plan->run.id;
-        if ((fit(shard.info, newest) || is_planned) && part->count == run.count) {
+        const auto differ = differences(shard.info, newest);
+        if ((differ.empty() || is_planned) && part->count == run.count) {
+            if (!differ.empty() && !chosen.contains(part->index))
+                run.notes.push_back(fmt::format("{} differs from {} in: {}", shard.info.id,
+                                                newest.id, fmt::join(differ, ", ")));
             chosen.try_emplace(part->index, std::move(shard));
         } else {
             others.push_back(fmt::format("{} ({})", shard.info.id, shard.info.shard));

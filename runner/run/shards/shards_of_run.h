@@ -26,6 +26,8 @@ struct ShardsOfRun {
     std::size_t count = 0;                    // of the plan
     std::map<std::size_t, FoundShard> found;  // by index, from 1
     std::map<std::size_t, std::string> lost;  // why one that wrote something is not in `found`
+    // Shards in `found` that ran in another way than the newest, and in what they differ.
+    std::vector<std::string> notes;
 
     [[nodiscard]] bool all_complete() const;
 };

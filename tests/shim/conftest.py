@@ -17,6 +17,8 @@ import sys
 
 import pytest
 
+import warm_children
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHIM = ROOT / "shim"
 ELSEWHERE = "9.9.9+elsewhere"
@@ -101,13 +103,14 @@ class Child:
 
 def run_child(
     library, folder, script, *, active=True, env=None, python=sys.executable, argv=None, cwd=None,
-    stdin=None,
+    stdin=None, warm=False,
 ):
-    """Runs a script as the runner would run a module."""
+    """Runs a script as the runner would run a module. `warm`: in a process that is forked from one
+    that has imported torch (warm_children.py)."""
     path = folder / "script.py"
     path.write_text(script)
     record = folder / "record.jsonl"
-    ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTHON", "CUDA_")
+    ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTEST_", "PYTHON", "CUDA_")
     environ = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
     environ.update(
         PYTHONPATH=str(ACTIVATE),
@@ -121,6 +124,8 @@ def run_child(
         environ["ACTIVATE_TORCH_DEVICE"] = "1"
     for key, value in (env or {}).items():
         environ.pop(key, None) if value is None else environ.update({key: value})
+    if warm:
+        return Child(warm_children.run(path, folder, environ), path, record)
     done = subprocess.run(
         [python, *(argv or [str(path)])],
         env=environ,
@@ -150,6 +155,12 @@ def child(library, tmp_path):
     return functools.partial(run_child, library, tmp_path)
 
 
+@pytest.fixture
+def warm_child(library, tmp_path):
+    """The same, warm."""
+    return functools.partial(run_child, library, tmp_path, warm=True)
+
+
 @pytest.fixture(scope="module")
 def package(library):
     """compat_devices, as `cmake --install` has it beside the shim."""
@@ -163,11 +174,11 @@ def package(library):
 
 
 @pytest.fixture
-def on_cuda(child):
+def on_cuda(warm_child):
     """Runs a script with two simulated CUDA devices; its last line of output is JSON."""
 
     def run(script, **env):
-        return child(
+        return warm_child(
             "import copy, io, json, os, pickle, threading, warnings, torch\n"
             "from torch import nn\nfrom torch.nn import functional as F\n"
             "warnings.simplefilter('ignore')\n"

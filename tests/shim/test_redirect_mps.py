@@ -18,12 +18,12 @@ def raised(call, *args, **kwargs):
 
 
 @pytest.fixture(params=MPS)
-def on_mps(child, request):
+def on_mps(warm_child, request):
     """Runs a script on a Mac that is simulated, or that the shim takes for real; its last line of
     output is JSON."""
 
     def run(script, **env):
-        return child(
+        return warm_child(
             BEGINNING + script,
             env={"TORCHDEVICE_MODE": "missing", **MPS[request.param], **env},
         )

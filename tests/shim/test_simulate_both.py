@@ -20,12 +20,12 @@ def raised(call, *args, **kwargs):
 
 
 @pytest.fixture(params=DEVICES)
-def on_device(request, child):
+def on_device(request, warm_child):
     """Runs a script with a simulated device `d`; its last line of output is JSON. `on_device.name` is
     "mps" or "cuda"."""
 
     def run(script, **env):
-        return child(SETUP.format(device=request.param) + script, env={**DEVICES[request.param], **env})
+        return warm_child(SETUP.format(device=request.param) + script, env={**DEVICES[request.param], **env})
 
     run.name = request.param
     return run
@@ -214,21 +214,24 @@ print(json.dumps([free, limit]))
 
 
 @pytest.mark.parametrize("size", ["8X", "0", "-1G", "G"])
-def test_a_memory_size_that_is_none_is_refused(on_device, size):
-    ran = on_device("", TORCHDEVICE_DEVICE_MEMORY=size)
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_memory_size_that_is_none_is_refused(device, child, size):
+    ran = child("import torch", env={**DEVICES[device], "TORCHDEVICE_DEVICE_MEMORY": size})
     assert ran.returncode != 0
     assert f"TORCHDEVICE_DEVICE_MEMORY={size}: must be a size" in ran.stderr
 
 
-def test_a_default_dtype_of_float64_leaves_the_end_of_the_process_alone(on_device):
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_default_dtype_of_float64_leaves_the_end_of_the_process_alone(device, child):
     """The wait for autograd at exit computes on the device by itself."""
-    ran = on_device(
-        """
+    ran = child(
+        SETUP.format(device=device) + """
 torch.set_default_dtype(torch.float64)
 x = torch.ones(2, 2, device=d, dtype=torch.float32, requires_grad=True)
 (x @ x).sum().backward()
 print(json.dumps(str(x.grad.dtype)))
-"""
+""",
+        env=DEVICES[device],
     )
     assert ran.answer == "torch.float32"
     assert "Error" not in ran.stderr and ran.devices(kind="refusal") == []

@@ -7,11 +7,11 @@ from conftest import older_than
 
 
 @pytest.fixture
-def on_mps(child):
+def on_mps(warm_child):
     """Runs a script with a simulated MPS device; its last line of output is JSON."""
 
     def run(script, **env):
-        return child(
+        return warm_child(
             "import json, torch\nfrom torch import nn\nfrom torch.nn import functional as F\n"
             "def equal(a, b, tolerance=1e-4): return torch.allclose(a.cpu(), b, atol=tolerance)\n"
             "def raised(call, *args, **kwargs):\n"

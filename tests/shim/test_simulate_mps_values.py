@@ -7,9 +7,9 @@ from conftest import older_than
 
 
 @pytest.fixture
-def on_mps(child):
+def on_mps(warm_child):
     def run(script):
-        return child(
+        return warm_child(
             "import json, torch\n" + script,
             env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"},
         ).answer

@@ -208,9 +208,9 @@ def z(dtype, *sizes): return torch.zeros(sizes, dtype=dtype, device="mps")
 
 
 @pytest.fixture
-def on_mps(child):
+def on_mps(warm_child):
     def run(script, **env):
-        return child(SETUP + script, env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none", **env})
+        return warm_child(SETUP + script, env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none", **env})
 
     return run
 

@@ -1,0 +1,115 @@
+"""Scripts in processes that are forked from one that has imported torch under the shim, and what
+optimizers import: most of what a script's own process costs are these imports. One such process for each environment. Each script
+still has a process and a record of its own.
+
+Not for tests of how the shim is activated, of what it does while modules are imported, or of how a
+process ends: those run scripts of their own (conftest.run_child).
+"""
+
+import atexit
+import gc
+import json
+import os
+import subprocess
+import sys
+import threading
+
+# Of a script alone.
+OWN = "TORCHDEVICE_RECORD"
+
+
+class Warm:
+    """The process of one environment, which runs one script after the other."""
+
+    def __init__(self, environ):
+        self.process = subprocess.Popen(
+            [sys.executable, __file__], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, path, folder, environ):
+        """The script's exit status and output."""
+        files = [str(folder / name) for name in ("out.txt", "err.txt")]
+        print(json.dumps([str(path), str(folder), environ[OWN], *files]), file=self.process.stdin, flush=True)
+        code = int(self.process.stdout.readline())
+        out, err = (open(file).read() for file in files)
+        return subprocess.CompletedProcess([str(path)], code, out, err)
+
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+_warm = {}
+
+
+def run(path, folder, environ):
+    key = json.dumps({name: value for name, value in environ.items() if name != OWN}, sort_keys=True)
+    if key not in _warm:
+        _warm[key] = Warm({**environ, OWN: os.devnull})
+        atexit.register(_warm[key].end)
+    return _warm[key].run(path, folder, environ)
+
+
+def _serve():
+    import torch._dynamo  # noqa: F401  the first step of an optimizer imports it
+
+    import compat_shim
+
+    counted = compat_shim.counted()
+    gc.freeze()
+    answers = os.fdopen(os.dup(1), "w")
+    # What is buffered, or printed by accident, belongs to no answer.
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        path, folder, record, out, err = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            break
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+    else:
+        return None
+    for number, file in enumerate((os.devnull, out, err)):
+        opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        os.dup2(opened, number)
+        os.close(opened)
+    answers = None
+    os.environ[OWN] = record
+    os.chdir(folder)
+    compat_shim.record_anew(counted)
+    return path
+
+
+def _become(script):
+    """Runs the script as Python would, in `__main__`, with nothing of this file's; returns its exit status."""
+    sys.argv[:] = [script]
+    sys.path[0] = os.path.dirname(script)
+    with open(script) as file:
+        code = compile(file.read(), script, "exec")
+    names = sys.modules["__main__"].__dict__
+    for name in [name for name in names if not name.startswith("__")]:
+        del names[name]
+    names.update(__file__=script, __doc__=None)
+    try:
+        exec(code, names)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _leave(status, leave=os._exit, atexit=atexit, sys=sys, threading=threading):
+    """Python's own end but for the objects of what was imported: nobody has to free them."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    leave(status)
+
+
+if __name__ == "__main__":
+    if (path := _serve()) is not None:
+        _leave(_become(path))

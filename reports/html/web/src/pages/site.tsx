@@ -74,7 +74,7 @@ function RunLink({ site, cell, id }: { site: Site; cell: Cell; id: string }) {
 }
 
 function Matrix({ site }: { site: Site }) {
-  const columns = [...new Set(site.cells.map((cell) => cell.column))];
+  const columns = [...new Set(site.cells.map((cell) => cell.column))].sort();
   const rows = new Map<string, { suite: string; torch: string; page: string; cells: Map<string, number> }>();
   site.cells.forEach((cell, at) => {
     const key = `${cell.suite}\n${cell.torch}`;
@@ -85,13 +85,16 @@ function Matrix({ site }: { site: Site }) {
   const broke = site.cells.reduce((sum, cell) => sum + cell.broke, 0);
   const fixed = site.cells.reduce((sum, cell) => sum + cell.fixed, 0);
   const flaky = site.cells.reduce((sum, cell) => sum + cell.flaky, 0);
+  const broken = site.cells.reduce((sum, cell) => sum + brokenIn(cell.now), 0);
+  const isFirst = site.cells.every((cell) => !cell.before);
   const last = site.cells.map((cell) => cell.now.started).sort().at(-1)!;
   const suites = new Set(site.cells.map((cell) => cell.suite)).size;
   return (
     <section>
       <h1>Which tests pass on which device</h1>
-      <p class="big">{broke > 0 ? <a class="worse" href={link("changes")}>{counted(broke, "test")} broke</a> : <a class="better" href={link("changes")}>Nothing broke</a>} in the newest runs;{" "}
-        <a href={link("changes", "", { show: "fixed" })}>{number(fixed)} fixed</a>, <a href={link("flaky")}>{number(flaky)} flaky</a></p>
+      <p class="big">{isFirst ? "First runs, so nothing to compare with" : <>
+        {broke > 0 ? <a class="worse" href={link("changes")}>{counted(broke, "test")} broke</a> : <a class="better" href={link("changes")}>Nothing broke</a>} in the newest runs;{" "}
+        <a href={link("changes", "", { show: "fixed" })}>{number(fixed)} fixed</a>, <a href={link("flaky")}>{number(flaky)} flaky</a></>}, <a href={link("changes")}>{number(broken)} broken in all</a></p>
       <p class="sub">{counted(suites, "suite")}, {counted(columns.length, "column")}, newest run {date(last)}. A rate counts the tests that used the column's device; on a CPU, those that ran.</p>
       <Problems site={site} />
       <div class="wide" tabIndex={0} role="region" aria-label="Pass rates by suite and column">

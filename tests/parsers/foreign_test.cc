@@ -1,5 +1,5 @@
 // What all foreign dialects share: where a class is, and one run's cases by their modules.
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The files of TorchDevice's test_automation against what unittest and the processes themselves
 // said of the same run (golden/make_torchdevice.py).
-#include "parsers/torchdevice.h"
+#include "parsers/import/torchdevice/torchdevice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "parsers/diagnose.h"
+#include "parsers/diagnosis/diagnose.h"
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "parsers/embedded_traceback.h"
-#include "parsers/pattern_set.h"
-#include "parsers/place.h"
+#include "parsers/diagnosis/embedded_traceback.h"
+#include "parsers/diagnosis/pattern_set.h"
+#include "parsers/diagnosis/place.h"
+#include "parsers/diagnosis/traceback.h"
 #include "parsers/text.h"
-#include "parsers/traceback.h"
 #include "rules_json.h"
 #include "runner/base/names.h"
 

@@ -1,4 +1,4 @@
-#include "parsers/torchdevice_json.h"
+#include "parsers/import/torchdevice/torchdevice_json.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,13 @@
 #include <array>
 #include <optional>
 
-#include "parsers/case_ids.h"
 #include "parsers/closing.h"
 #include "parsers/ending.h"
-#include "parsers/json_document.h"
+#include "parsers/import/case_ids.h"
+#include "parsers/import/json_document.h"
+#include "parsers/import/torchdevice/torchdevice.h"
 #include "parsers/jsonl.h"
 #include "parsers/text.h"
-#include "parsers/torchdevice.h"
 #include "parsers/unnamed.h"
 #include "runner/base/framework.h"
 

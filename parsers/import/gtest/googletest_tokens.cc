@@ -1,4 +1,4 @@
-#include "parsers/googletest_tokens.h"
+#include "parsers/import/gtest/googletest_tokens.h"
 
 #include <algorithm>
 #include <array>

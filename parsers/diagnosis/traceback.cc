@@ -1,8 +1,8 @@
-#include "parsers/traceback.h"
+#include "parsers/diagnosis/traceback.h"
 
 #include <array>
 
-#include "parsers/place.h"
+#include "parsers/diagnosis/place.h"
 #include "parsers/text.h"
 #include "runner/base/names.h"
 

@@ -1,4 +1,4 @@
-#include "parsers/junit_xml.h"
+#include "parsers/import/junit/junit_xml.h"
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -10,10 +10,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "parsers/googletest.h"
-#include "parsers/junit_case.h"
+#include "parsers/import/gtest/googletest.h"
+#include "parsers/import/junit/junit_case.h"
+#include "parsers/import/junit/xml_text.h"
 #include "parsers/text.h"
-#include "parsers/xml_text.h"
 
 namespace compat::parsers {
 

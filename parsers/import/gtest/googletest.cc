@@ -1,4 +1,4 @@
-#include "parsers/googletest.h"
+#include "parsers/import/gtest/googletest.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "parsers/printed_end.h"
+#include "parsers/import/printed_end.h"
 
 #include <algorithm>
 #include <array>

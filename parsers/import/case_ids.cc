@@ -1,4 +1,4 @@
-#include "parsers/case_ids.h"
+#include "parsers/import/case_ids.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "parsers/googletest_json.h"
+#include "parsers/import/gtest/googletest_json.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <array>
 #include <charconv>
 
-#include "parsers/case_ids.h"
 #include "parsers/ending.h"
-#include "parsers/googletest.h"
-#include "parsers/json_document.h"
+#include "parsers/import/case_ids.h"
+#include "parsers/import/gtest/googletest.h"
+#include "parsers/import/json_document.h"
 #include "parsers/jsonl.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"

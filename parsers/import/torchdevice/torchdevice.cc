@@ -1,4 +1,4 @@
-#include "parsers/torchdevice.h"
+#include "parsers/import/torchdevice/torchdevice.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <csignal>
 #include <limits>
 
+#include "parsers/diagnosis/traceback.h"
 #include "parsers/ending.h"
 #include "parsers/text.h"
-#include "parsers/traceback.h"
 
 namespace compat::parsers {
 

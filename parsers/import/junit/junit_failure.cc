@@ -1,13 +1,13 @@
-#include "parsers/junit_failure.h"
+#include "parsers/import/junit/junit_failure.h"
 
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <array>
 
+#include "parsers/diagnosis/traceback.h"
 #include "parsers/pytest_failure.h"
 #include "parsers/text.h"
-#include "parsers/traceback.h"
 
 namespace compat::parsers {
 

@@ -1,4 +1,4 @@
-#include "parsers/json_document.h"
+#include "parsers/import/json_document.h"
 
 #include <algorithm>
 #include <string>

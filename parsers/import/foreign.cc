@@ -1,16 +1,16 @@
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 
-#include "parsers/googletest_json.h"
-#include "parsers/googletest_text.h"
-#include "parsers/junit_xml.h"
+#include "parsers/import/gtest/googletest_json.h"
+#include "parsers/import/gtest/googletest_text.h"
+#include "parsers/import/junit/junit_xml.h"
+#include "parsers/import/torchdevice/torchdevice_json.h"
+#include "parsers/import/torchdevice/torchdevice_log.h"
+#include "parsers/import/torchdevice/torchdevice_report.h"
 #include "parsers/pytest_text.h"
-#include "parsers/torchdevice_json.h"
-#include "parsers/torchdevice_log.h"
-#include "parsers/torchdevice_report.h"
 #include "parsers/unittest_text.h"
 
 namespace compat::parsers {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 
 namespace compat::parsers {
 

@@ -1,4 +1,4 @@
-#include "parsers/torchdevice_log.h"
+#include "parsers/import/torchdevice/torchdevice_log.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "parsers/ending.h"
+#include "parsers/import/torchdevice/torchdevice.h"
 #include "parsers/text.h"
-#include "parsers/torchdevice.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {

@@ -1,4 +1,4 @@
-#include "parsers/junit_case.h"
+#include "parsers/import/junit/junit_case.h"
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -7,9 +7,9 @@
 #include <charconv>
 #include <optional>
 
-#include "parsers/foreign.h"
-#include "parsers/googletest.h"
-#include "parsers/junit_failure.h"
+#include "parsers/import/foreign.h"
+#include "parsers/import/gtest/googletest.h"
+#include "parsers/import/junit/junit_failure.h"
 #include "parsers/python_repr.h"
 #include "parsers/text.h"
 #include "parsers/unittest_header.h"

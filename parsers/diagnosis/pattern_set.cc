@@ -1,4 +1,4 @@
-#include "parsers/pattern_set.h"
+#include "parsers/diagnosis/pattern_set.h"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include "parsers/place.h"
+#include "parsers/diagnosis/place.h"
 
 #include <array>
 #include <optional>

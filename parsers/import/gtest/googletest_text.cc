@@ -1,4 +1,4 @@
-#include "parsers/googletest_text.h"
+#include "parsers/import/gtest/googletest_text.h"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,14 @@
 #include <array>
 #include <unordered_map>
 
-#include "parsers/case_ids.h"
 #include "parsers/closing.h"
 #include "parsers/ending.h"
-#include "parsers/googletest.h"
-#include "parsers/googletest_tokens.h"
+#include "parsers/import/case_ids.h"
+#include "parsers/import/gtest/googletest.h"
+#include "parsers/import/gtest/googletest_tokens.h"
+#include "parsers/import/printed_end.h"
 #include "parsers/last_words.h"
 #include "parsers/log_lines.h"
-#include "parsers/printed_end.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 #include "runner/base/framework.h"

@@ -1,4 +1,4 @@
-#include "parsers/signature.h"
+#include "parsers/diagnosis/signature.h"
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "parsers/place.h"
+#include "parsers/diagnosis/place.h"
 #include "parsers/text.h"
 #include "runner/base/names.h"
 

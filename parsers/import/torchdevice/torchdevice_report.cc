@@ -1,4 +1,4 @@
-#include "parsers/torchdevice_report.h"
+#include "parsers/import/torchdevice/torchdevice_report.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <optional>
 #include <unordered_set>
 
-#include "parsers/case_ids.h"
-#include "parsers/googletest.h"
+#include "parsers/import/case_ids.h"
+#include "parsers/import/gtest/googletest.h"
+#include "parsers/import/torchdevice/torchdevice.h"
 #include "parsers/text.h"
-#include "parsers/torchdevice.h"
 #include "parsers/unnamed.h"
 #include "runner/base/framework.h"
 

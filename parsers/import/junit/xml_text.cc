@@ -1,4 +1,4 @@
-#include "parsers/xml_text.h"
+#include "parsers/import/junit/xml_text.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "parsers/embedded_traceback.h"
+#include "parsers/diagnosis/embedded_traceback.h"
 
 #include <re2/re2.h>
 
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "parsers/pattern_set.h"
+#include "parsers/diagnosis/pattern_set.h"
+#include "parsers/diagnosis/traceback.h"
 #include "parsers/text.h"
-#include "parsers/traceback.h"
 #include "runner/base/names.h"
 
 namespace compat::parsers {

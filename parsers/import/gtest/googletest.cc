@@ -36,6 +36,12 @@ void add_words(std::string& to, std::string_view line) {
     to += line;
 }
 
+void make_valid(GoogletestPart& part) {
+    part.place.file = valid_utf8(part.place.file);
+    part.words = valid_utf8(part.words);
+    part.text = valid_utf8(part.text.substr(0, part.text.find_last_not_of(" \n") + 1));
+}
+
 }  // namespace
 
 std::vector<GoogletestPart> googletest_parts(std::string_view text) {
@@ -50,12 +56,24 @@ std::vector<GoogletestPart> googletest_parts(std::string_view text) {
         if (!parts.back().text.empty()) parts.back().text += '\n';
         parts.back().text += lines.line();
     }
-    for (GoogletestPart& part : parts) {
-        part.place.file = valid_utf8(part.place.file);
-        part.words = valid_utf8(part.words);
-        part.text = valid_utf8(part.text.substr(0, part.text.find_last_not_of(" \n") + 1));
-    }
+    for (GoogletestPart& part : parts) make_valid(part);
     return parts;
+}
+
+GoogletestPart googletest_part(std::string_view text, bool skipped) {
+    const std::string_view place = text.substr(0, text.find('\n'));
+    GoogletestPart part;
+    const auto heading = heading_of(fmt::format("{}: Failure", place));
+    if (heading) part = *heading;
+    part.skipped = skipped;
+    part.text =
+        fmt::format("{}: {}", heading ? place : "unknown file", skipped ? "Skipped" : "Failure");
+    for (Lines lines(heading ? text.substr(place.size()) : text); lines.next();) {
+        add_words(part.words, lines.line());
+        if (lines.offset() > 0 || !heading) part.text.append("\n").append(lines.line());
+    }
+    make_valid(part);
+    return part;
 }
 
 Failure googletest_failure(GoogletestPart part, Phase phase) {

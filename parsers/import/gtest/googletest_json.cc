@@ -33,17 +33,11 @@ bool is_disabled(std::string_view name) {
            name.find(".DISABLED_") != std::string_view::npos;
 }
 
-// Of a list of {"failure": "a.cc:12\nwords"}, each as GoogleTest would print it.
-std::vector<GoogletestPart> parts_in(const json& list, const char* key, std::string_view kind) {
+// Of a list of {"failure": "a.cc:12\nwords"}.
+std::vector<GoogletestPart> parts_in(const json& list, const char* key, bool skipped) {
     std::vector<GoogletestPart> parts;
-    for (const json& entry : list) {
-        if (!entry.is_object()) continue;
-        const std::string text = string_at(entry, key);
-        const size_t end = std::min(text.find('\n'), text.size());
-        for (GoogletestPart& part :
-             googletest_parts(fmt::format("{}: {}{}", text.substr(0, end), kind, text.substr(end))))
-            parts.push_back(std::move(part));
-    }
+    for (const json& entry : list)
+        if (entry.is_object()) parts.push_back(googletest_part(string_at(entry, key), skipped));
     return parts;
 }
 
@@ -91,7 +85,7 @@ class DocumentReader {
     // What failed outside of any test has no name.
     void read_test(const std::string& suite, const json& test) {
         const json& failures = child_at(test, "failures");
-        std::vector<GoogletestPart> parts = parts_in(failures, "failure", "Failure");
+        std::vector<GoogletestPart> parts = parts_in(failures, "failure", false);
         const std::string name = string_at(test, "name");
         CaseRecord row;
         if (name.empty()) {
@@ -105,7 +99,7 @@ class DocumentReader {
             row.id = fmt::format("{}::{}::{}", record_.path, suite, name);
             row.location = location_at(test);
             row.duration_s = googletest_seconds(string_at(test, "time"));
-            for (GoogletestPart& part : parts_in(child_at(test, "skipped"), "message", "Skipped"))
+            for (GoogletestPart& part : parts_in(child_at(test, "skipped"), "message", true))
                 parts.push_back(std::move(part));
             set_result(row, test, !failures.empty(), std::move(parts));
         }

@@ -2,7 +2,7 @@
 """How many logs `import` reads right, by shape: each golden log, the same inside the logs of CI, broken off, and one after the
 other, against what the frameworks' own objects say of the run.
 
-    measure_import.py RUNNER… [--corpus FOLDER] [--list WHAT]
+    measure_import.py RUNNER… --corpus FOLDER [--shape REGEX] [--list WHAT]
 
 FOLDER holds plain files (golden/goldens.py unpack FOLDER; regenerate*.sh adds other versions). --list names the logs counted as
 WHAT: wrong, refused, ambiguous, closing. Of each log one of these holds:
@@ -298,10 +298,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runner", nargs="+")
     parser.add_argument("--corpus", type=pathlib.Path, required=True)
+    parser.add_argument("--shape", default="", help="of these shapes alone, a regular expression")
     parser.add_argument("--list", choices=[*KINDS[1:], "ambiguous"])
     arguments = parser.parse_args()
     logs = corpus(arguments.corpus)
-    logs += list(made_of(logs))
+    logs = [log for log in (*logs, *made_of(logs)) if re.match(arguments.shape, log.shape)]
     for runner in arguments.runner:
         print_table(runner, measure(runner, logs, arguments.list))
 

@@ -6,11 +6,11 @@
 
 #include "parsers/closing.h"
 #include "parsers/devices.h"
-#include "parsers/diagnose.h"
+#include "parsers/diagnosis/diagnose.h"
+#include "parsers/diagnosis/signature.h"
 #include "parsers/events.h"
 #include "parsers/last_words.h"
 #include "parsers/pytest_text.h"
-#include "parsers/signature.h"
 #include "parsers/text.h"
 #include "parsers/unittest_text.h"
 #include "runner/base/framework.h"

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "parsers/foreign.h"
+#include "parsers/diagnosis/traceback.h"
+#include "parsers/import/foreign.h"
 #include "parsers/pytest_failure.h"
 #include "parsers/pytest_scanner.h"
-#include "parsers/traceback.h"
 #include "parsers/unnamed.h"
 
 namespace compat::parsers {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "parsers/diagnosis/traceback.h"
 #include "parsers/text.h"
-#include "parsers/traceback.h"
 
 namespace compat::parsers {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "parsers/closing.h"
-#include "parsers/foreign.h"
-#include "parsers/printed_end.h"
+#include "parsers/import/foreign.h"
+#include "parsers/import/printed_end.h"
 
 namespace compat::parsers {
 

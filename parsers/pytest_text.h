@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 #include "parsers/record.h"
 
 namespace compat::parsers {

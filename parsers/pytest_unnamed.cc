@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 #include "parsers/pytest_scanner.h"
 #include "parsers/unnamed.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/diagnosis.h"
+#include "parsers/diagnosis/diagnosis.h"
 #include "runner/base/process_end.h"
 
 namespace compat::parsers {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "parsers/closing.h"
-#include "parsers/foreign.h"
-#include "parsers/traceback.h"
+#include "parsers/diagnosis/traceback.h"
+#include "parsers/import/foreign.h"
 #include "parsers/unittest_scanner.h"
 #include "parsers/unnamed.h"
 

@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "parsers/closing.h"
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 #include "parsers/text.h"
 #include "parsers/unittest_scanner.h"
 

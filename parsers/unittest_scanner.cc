@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "parsers/closing.h"
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 
 namespace compat::parsers {
 

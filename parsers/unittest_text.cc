@@ -6,7 +6,7 @@
 
 #include "parsers/closing.h"
 #include "parsers/ending.h"
-#include "parsers/printed_end.h"
+#include "parsers/import/printed_end.h"
 #include "parsers/text.h"
 #include "parsers/unittest_scanner.h"
 #include "runner/base/framework.h"

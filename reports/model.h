@@ -48,10 +48,10 @@ struct FailureView {
     std::string type;
     std::string message;
     std::string key_line;
-    std::string cause;        // name in parsers/diagnosis.h; empty: not diagnosed
+    std::string cause;        // name in parsers/diagnosis/diagnosis.h; empty: not diagnosed
     std::string error_class;  // empty: no device refused anything
     std::string confidence;
-    std::string rule;       // id in parsers/rules.json; empty: none matched
+    std::string rule;       // id in parsers/diagnosis/rules.json; empty: none matched
     std::string signature;  // equal for equal failures
     std::string traceback;
     std::vector<FrameView> frames;  // outermost first

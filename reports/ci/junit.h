@@ -1,5 +1,5 @@
 // The report for CI systems that read JUnit XML, in the dialect of Jenkins and Surefire
-// (docs/reference/file-formats.md). Not for reading such files (parsers/junit_xml.h).
+// (docs/reference/file-formats.md). Not for reading such files (parsers/import/junit/junit_xml.h).
 #pragma once
 
 #include <memory>

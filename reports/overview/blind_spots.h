@@ -1,6 +1,6 @@
 // What a count of failures does not say: tests that touched no device, that ended by time-out,
 // memory, disk or network, that did not run. In every headline, since regressions are misread
-// without them. Not for why a test failed (parsers/diagnosis.h). Pure.
+// without them. Not for why a test failed (parsers/diagnosis/diagnosis.h). Pure.
 #pragma once
 
 #include <array>
@@ -46,7 +46,8 @@ inline constexpr std::array<BlindSpotRow, 10> kBlindSpots{{
     {"untouched", "touched no device: a result says nothing about it"},
 }};
 
-// The rule of a full disk in parsers/rules.json, whose cause it shares with other resources.
+// The rule of a full disk in parsers/diagnosis/rules.json, whose cause it shares with other
+// resources.
 inline constexpr std::string_view kDiskFullRule = "disk-full";
 
 class BlindSpotCounts {

@@ -1,5 +1,5 @@
 // What to do first: failures that one change of the code or of the set-up removes, those with the
-// most tests first. Not for why a test failed (parsers/diagnose.h) nor for ports
+// most tests first. Not for why a test failed (parsers/diagnosis/diagnose.h) nor for ports
 // (porting/causes.cc). Pure.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/diagnosis.h"
+#include "parsers/diagnosis/diagnosis.h"
 #include "reports/model.h"
 
 namespace compat::reports {

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "parsers/diagnose.h"
-#include "parsers/embedded_traceback.h"
-#include "parsers/place.h"
-#include "parsers/signature.h"
-#include "parsers/traceback.h"
+#include "parsers/diagnosis/diagnose.h"
+#include "parsers/diagnosis/embedded_traceback.h"
+#include "parsers/diagnosis/place.h"
+#include "parsers/diagnosis/signature.h"
+#include "parsers/diagnosis/traceback.h"
 #include "runner/analysis/comparison.h"
 #include "runner/analysis/gaps.h"
 

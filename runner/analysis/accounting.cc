@@ -52,7 +52,7 @@ constexpr std::array<FrameworkWord, 3> kGtestWords{{
 // Its line gives passed tests, skipped ones included, only in per cent.
 constexpr std::array<FrameworkWord, 1> kCtestWords{{{"failed", State::failed}}};
 
-// An attribute of a JUnit XML file (parsers/junit_xml.h).
+// An attribute of a JUnit XML file (parsers/import/junit/junit_xml.h).
 constexpr std::string_view kTests = "tests";
 
 constexpr std::string_view kRan = "ran";

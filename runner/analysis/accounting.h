@@ -48,7 +48,8 @@ struct ModuleAccounting {
 //    sub-tests count beside their test; our totals have no passed sub-tests.
 //  - GoogleTest and CTest count the tests that they began, so no disabled one. GoogleTest counts
 //    tests that a global set-up prevented as passed.
-//  - A closing line with the word "tests" is the totals of a JUnit XML file (parsers/junit_xml.h).
+//  - A closing line with the word "tests" is the totals of a JUnit XML file
+//  (parsers/import/junit/junit_xml.h).
 //    GoogleTest and CTest count each test once; CTest counts tests that did not run as skipped. The
 //    others count each outcome: pytest's `tests` leaves out a tear-down that broke after a failed
 //    call, Surefire has each attempt at a test, unittest-xml-reporting counts an unexpected success

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "parsers/signature.h"
+#include "parsers/diagnosis/signature.h"
 
 namespace compat::analysis {
 

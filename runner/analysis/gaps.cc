@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "parsers/embedded_traceback.h"
-#include "parsers/place.h"
+#include "parsers/diagnosis/embedded_traceback.h"
+#include "parsers/diagnosis/place.h"
 #include "runner/analysis/attempts.h"
 
 namespace compat::analysis {
@@ -143,9 +143,9 @@ std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
     }
     // The call in the code under test, or else in a package that it uses.
     const auto innermost_of = [&](parsers::Owner owner) {
-        return std::find_if(
-            failure.frames.rbegin(), failure.frames.rend(),
-            [&](const auto& f) { return parsers::place_of(f.file).owner == owner; });
+        return std::find_if(failure.frames.rbegin(), failure.frames.rend(), [&](const auto& f) {
+            return parsers::place_of(f.file).owner == owner;
+        });
     };
     auto site = innermost_of(parsers::Owner::suite);
     if (site == failure.frames.rend()) site = innermost_of(parsers::Owner::package);

@@ -1,6 +1,6 @@
 // Judges why a test differs on a simulated device: because of the device, the code, the suite or
 // the simulation; and what to do about it. A table (judgement_rules). Pure. Not for why a test
-// fails (parsers/diagnose.h).
+// fails (parsers/diagnosis/diagnose.h).
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsers/diagnosis.h"
+#include "parsers/diagnosis/diagnosis.h"
 #include "runner/base/gap.h"
 
 namespace compat::analysis {

@@ -1,6 +1,6 @@
 // Which failures of forked processes a fresh process repeats, so that each signature is confirmed
 // once a run. Pure, and the answer does not depend on the order in which modules end. Not here:
-// what a signature is (parsers/signature.h), which failures their own module must confirm
+// what a signature is (parsers/diagnosis/signature.h), which failures their own module must confirm
 // (runner/analysis/forked_failures.h), the other attempts at a module (retry_policy.h).
 #pragma once
 

@@ -46,7 +46,7 @@ Expected<std::string> sources_key(const fs::path& folder) {
     std::sort(files.begin(), files.end());
     std::string all;
     // A table of the device library is made from the rules of diagnosis.
-    if (const fs::path rules = folder.parent_path() / "parsers" / "rules.json";
+    if (const fs::path rules = folder.parent_path() / "parsers" / "diagnosis" / "rules.json";
         fs::exists(rules, error))
         files.push_back(rules);
     for (const auto& file : files) {

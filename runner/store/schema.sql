@@ -316,10 +316,10 @@ CREATE TABLE "failure" (
     traceback    INTEGER NOT NULL REFERENCES text,
     frames       INTEGER NOT NULL REFERENCES text,              -- [[file, line, function], …]
     signature    TEXT,                           -- null, as the next four: not worked out
-    cause        TEXT,                           -- words of parsers/diagnosis.h
+    cause        TEXT,                           -- words of parsers/diagnosis/diagnosis.h
     error_class  TEXT,
     confidence   TEXT,
-    rule         TEXT                            -- its id in parsers/rules.json
+    rule         TEXT                            -- its id in parsers/diagnosis/rules.json
 );
 CREATE INDEX failure_by_result ON failure (result);
 CREATE INDEX failure_by_subtest ON failure (subtest) WHERE subtest IS NOT NULL;

@@ -9,7 +9,7 @@
 namespace compat::devices {
 namespace {
 
-// As in parsers/diagnose.cc.
+// As in parsers/diagnosis/diagnose.cc.
 constexpr std::size_t kHeadBytes = 2 * 1024;
 constexpr std::size_t kTailBytes = 1024;
 constexpr std::size_t kShortLineBytes = 200;

@@ -1,6 +1,6 @@
 // Which of seven classes of device errors an exception belongs to, by its type and message. The
-// rules are those of the report's diagnosis (parsers/rules.json), and the first that matches
-// decides, so a report and a program name one error alike. Unlike the diagnosis it sees no
+// rules are those of the report's diagnosis (parsers/diagnosis/rules.json), and the first that
+// matches decides, so a report and a program name one error alike. Unlike the diagnosis it sees no
 // traceback. No torch header. Not for what is done about an error (recovery.h).
 #pragma once
 
@@ -30,7 +30,7 @@ inline constexpr std::array<std::string_view, 7> kErrorClasses{
 
 struct Classification {
     ErrorClass error_class;
-    std::string rule;  // its id in parsers/rules.json
+    std::string rule;  // its id in parsers/diagnosis/rules.json
 };
 
 // `type` as Python prints it: "RuntimeError", "torch.OutOfMemoryError". Empty: not a device error.

@@ -1,5 +1,5 @@
-// The rules that classify an error, as error_rules.py makes them of parsers/rules.json when the
-// library is built. Not for callers: they use classify.h.
+// The rules that classify an error, as error_rules.py makes them of parsers/diagnosis/rules.json
+// when the library is built. Not for callers: they use classify.h.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-"""Writes the rules of parsers/rules.json that classify an error, as a table of C++.
+"""Writes the rules of parsers/diagnosis/rules.json that classify an error, as a table of C++.
 
 Only its text is known of an error that is classified: rules for frames, for statements, for sandboxes or
 for tests that ended otherwise than by an exception are left out, and so is what stands after the last rule
@@ -81,7 +81,7 @@ def main(source, target):
         short = "true" if rule.get("short") else "false"
         rows.append(f'    {{"{rule["id"]}", {name}, {short},\n     R"~~({pattern})~~"}},\n')
     with open(target, "w", encoding="utf-8") as file:
-        file.write("// Made by error_rules.py from parsers/rules.json.\n")
+        file.write("// Made by error_rules.py from parsers/diagnosis/rules.json.\n")
         file.write('#include "devices/error_rules.h"\n\nnamespace compat::devices {\n\n')
         file.write(f"static constexpr std::array<ErrorRule, {len(rows)}> kRules{{{{\n{''.join(rows)}}}}};\n\n")
         file.write("std::span<const ErrorRule> error_rules() { return kRules; }\n\n}  // namespace compat::devices\n")

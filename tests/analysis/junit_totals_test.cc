@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <re2/re2.h>
 
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 #include "runner/analysis/accounting.h"
 #include "tests/parsers/foreign_invariants.h"
 #include "tests/parsers/golden_files.h"

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "parsers/diagnose.h"
-#include "parsers/signature.h"
+#include "parsers/diagnosis/diagnose.h"
+#include "parsers/diagnosis/signature.h"
 #include "tests/support/failures.h"
 
 namespace {

@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 #include "parsers/unittest_header.h"
 
 namespace {

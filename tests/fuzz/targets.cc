@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/closing.h"
-#include "parsers/diagnose.h"
-#include "parsers/signature.h"
-#include "parsers/traceback.h"
+#include "parsers/diagnosis/diagnose.h"
+#include "parsers/diagnosis/signature.h"
+#include "parsers/diagnosis/traceback.h"
 #include "tests/parsers/attempt_invariants.h"
 #include "tests/parsers/foreign_invariants.h"
 #include "tests/paths.h"

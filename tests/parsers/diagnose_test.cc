@@ -1,12 +1,12 @@
 // The rules' own examples, what decides between rules, and text that is nobody's.
-#include "parsers/diagnose.h"
+#include "parsers/diagnosis/diagnose.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-#include "parsers/traceback.h"
+#include "parsers/diagnosis/traceback.h"
 #include "rules_json.h"
 #include "tests/paths.h"
 #include "tests/support/failures.h"

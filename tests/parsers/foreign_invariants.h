@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 #include "parsers/text.h"
 
 namespace compat::parsers::testing {

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "parsers/json_document.h"
+#include "parsers/import/json_document.h"
 #include "parsers/unnamed.h"
 #include "runner/analysis/accounting.h"
 #include "tests/parsers/foreign_invariants.h"

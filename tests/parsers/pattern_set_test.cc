@@ -1,11 +1,11 @@
 // A set finds what each of its expressions finds alone, whatever the text.
-#include "parsers/pattern_set.h"
+#include "parsers/diagnosis/pattern_set.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
-#include "parsers/diagnose.h"
+#include "parsers/diagnosis/diagnose.h"
 #include "tests/paths.h"
 #include "tests/support/failures.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "parsers/attempt.h"
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 

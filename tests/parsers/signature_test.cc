@@ -1,11 +1,11 @@
 // Which failures count as one, and whose code a frame is.
-#include "parsers/signature.h"
+#include "parsers/diagnosis/signature.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "parsers/place.h"
+#include "parsers/diagnosis/place.h"
 
 namespace compat::parsers {
 namespace {

@@ -1,4 +1,4 @@
-#include "parsers/traceback.h"
+#include "parsers/diagnosis/traceback.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 #include "parsers/text.h"
 #include "parsers/unittest_header.h"
 #include "parsers/unittest_text.h"

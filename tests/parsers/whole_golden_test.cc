@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "parsers/foreign.h"
+#include "parsers/import/foreign.h"
 #include "parsers/pytest_text.h"
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "parsers/diagnose.h"
+#include "parsers/diagnosis/diagnose.h"
 #include "tests/reports/sample_run.h"
 #include "tests/support/temp_tree.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <pugixml.hpp>
 
-#include "parsers/foreign.h"
-#include "parsers/junit_xml.h"
+#include "parsers/import/foreign.h"
+#include "parsers/import/junit/junit_xml.h"
 #include "reports/ci/ctrf.h"
 #include "reports/ci/junit.h"
 #include "reports/ci/outcome.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "parsers/traceback.h"
+#include "parsers/diagnosis/traceback.h"
 
 namespace compat::test {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "parsers/diagnosis.h"
+#include "parsers/diagnosis/diagnosis.h"
 #include "parsers/record.h"
 
 namespace compat::analysis {

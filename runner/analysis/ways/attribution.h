@@ -1,8 +1,8 @@
 // The cause of a failure, once its test was run in more than one way: with the shim and without,
 // simulated, redirected, with fallback on or off, or with a step of `--diagnose`. A table
 // (attribution_rules) over what the other ways showed. It refines the diagnosis of the failure's
-// text (parsers/diagnose.h) in the same vocabulary of causes. Pure. Not for what to do about it
-// (judgement.h).
+// text (parsers/diagnosis/diagnose.h) in the same vocabulary of causes. Pure. Not for what to do
+// about it (judgement.h).
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/diagnosis.h"
+#include "parsers/diagnosis/diagnosis.h"
 #include "runner/analysis/ways/diagnostic_retries.h"
 
 namespace compat::analysis {

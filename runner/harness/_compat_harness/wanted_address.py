@@ -1,7 +1,7 @@
 """The address that a test wanted, where its sandbox has no network: the error itself, such as
 "Network is unreachable", does not name it.
 
-Not here: what that says of the test (parsers/rules.json).
+Not here: what that says of the test (parsers/diagnosis/rules.json).
 """
 
 from _compat_harness import own_builtins as __builtins__

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "parsers/diagnosis.h"
+#include "parsers/diagnosis/diagnosis.h"
 #include "runner/base/isolation/written_files.h"
 #include "runner/exec/event.h"
 #include "runner/exec/sandbox.h"

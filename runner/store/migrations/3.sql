@@ -1,6 +1,6 @@
 -- Why tests failed, and what devices lack.
 
--- words of parsers/diagnosis.h and the rule's id in parsers/rules.json; null: not worked out
+-- words of parsers/diagnosis/diagnosis.h and the rule's id in parsers/diagnosis/rules.json; null: not worked out
 ALTER TABLE failure ADD COLUMN cause TEXT;
 ALTER TABLE failure ADD COLUMN error_class TEXT;
 ALTER TABLE failure ADD COLUMN confidence TEXT;

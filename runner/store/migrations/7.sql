@@ -25,10 +25,10 @@ CREATE TABLE new_failure (
     traceback    INTEGER NOT NULL REFERENCES text,
     frames       INTEGER NOT NULL REFERENCES text,              -- [[file, line, function], …]
     signature    TEXT,                           -- null, as the next four: not worked out
-    cause        TEXT,                           -- words of parsers/diagnosis.h
+    cause        TEXT,                           -- words of parsers/diagnosis/diagnosis.h
     error_class  TEXT,
     confidence   TEXT,
-    rule         TEXT                            -- its id in parsers/rules.json
+    rule         TEXT                            -- its id in parsers/diagnosis/rules.json
 );
 INSERT INTO new_failure
 SELECT failure.id, result, subtest, also, type, messages.id, key_line, phase, counted,

@@ -1,0 +1,274 @@
+#include "parsers/diagnosis/diagnose.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "parsers/diagnosis/embedded_traceback.h"
+#include "parsers/diagnosis/pattern_set.h"
+#include "parsers/diagnosis/place.h"
+#include "parsers/diagnosis/traceback.h"
+#include "parsers/text.h"
+#include "rules_json.h"
+#include "runner/base/names.h"
+
+namespace compat::parsers {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// Of a message, its beginning and its end: what a rule may see, whatever its length.
+constexpr size_t kHeadBytes = 2 * 1024;
+constexpr size_t kTailBytes = 1024;
+constexpr size_t kKeyLineBytes = 500;
+constexpr size_t kFrames = 12;
+
+std::string ends_of(std::string_view text) {
+    if (text.size() <= kHeadBytes + kTailBytes) return std::string(text);
+    return fmt::format("{}\n{}", first_bytes(text, kHeadBytes), last_bytes(text, kTailBytes));
+}
+
+std::string words_of(const Failure& failure) {
+    if (failure.type.empty()) return ends_of(failure.message);
+    if (failure.message.empty()) return failure.type;
+    return failure.type + ": " + ends_of(failure.message);
+}
+
+std::string frames_of(const Failure& failure) {
+    std::string lines;
+    size_t count = 0;
+    for (auto it = failure.frames.rbegin(); it != failure.frames.rend() && count < kFrames;
+         ++it, ++count)
+        lines.append(place_of(it->file).text()).append(1, ':').append(it->function) += '\n';
+    return lines;
+}
+
+// What a traceback's chained exceptions say, the last one left out: lines that begin in the first
+// column and look like "package.Type: message", as Python and pytest ("E   ") print them.
+std::string chained_words(const Failure& failure) {
+    static const RE2 exception(
+        R"(^(?:E +)?([A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Failed)\b.*))");
+    const std::string own = failure.first_line();
+    std::string lines;
+    for (Lines text(failure.traceback); text.next() && lines.size() < kHeadBytes;) {
+        if (text.line().starts_with(' ')) continue;  // most lines: not worth a regular expression
+        const std::string_view line = first_bytes(text.line(), kTailBytes);
+        re2::StringPiece words;
+        if (RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), exception, &words) &&
+            std::string_view(words.data(), words.size()) != own)
+            lines.append(words.data(), words.size()) += '\n';
+    }
+    return lines;
+}
+
+Confidence weaker(Confidence c) {
+    return c == Confidence::low ? c : static_cast<Confidence>(static_cast<int>(c) - 1);
+}
+
+template <class Named>
+auto named(Named of, const Json& value) {
+    const auto word = value.get<std::string>();
+    if (const auto found = of(word)) return *found;
+    throw std::invalid_argument(fmt::format("there is no \"{}\"", word));
+}
+
+Rule::Example example_of(const Json& fields) {
+    Rule::Example example;
+    example.failure.type = fields.value("type", "");
+    example.failure.message = fields.value("message", "");
+    example.failure.traceback = fields.value("traceback", "");
+    // Innermost first, as rules see them.
+    const Json frames = fields.value("frames", Json::array());
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+        example.failure.frames.push_back({frame->at(0), 1, frame->at(1)});
+    if (fields.contains("state")) example.state = named(state_of, fields["state"]);
+    return example;
+}
+
+constexpr std::string_view kNoNetwork = "no-network";
+
+bool holds_in(const Rule& rule, const Isolation& isolation) {
+    return rule.isolation.empty() ||
+           (isolation.sandbox && (rule.isolation != kNoNetwork || !isolation.network));
+}
+
+Rule rule_of(const Json& fields) {
+    Rule rule;
+    rule.id = fields.at("id");
+    rule.cause = named(cause_of, fields.at("cause"));
+    if (fields.contains("class")) rule.error_class = named(error_class_of, fields["class"]);
+    rule.confidence = named(confidence_of, fields.at("confidence"));
+    rule.text = fields.value("text", "");
+    rule.at = fields.value("at", "");
+    rule.statement = fields.value("statement", "");
+    for (const Json& state : fields.value("states", Json::array()))
+        rule.states.push_back(named(state_of, state));
+    rule.isolation = fields.value("isolation", "");
+    if (!rule.isolation.empty() && rule.isolation != "sandbox" && rule.isolation != kNoNetwork)
+        throw std::invalid_argument(fmt::format("there is no \"{}\"", rule.isolation));
+    rule.short_line = fields.value("short", false);
+    rule.last_resort = fields.value("last_resort", false);
+    rule.meaning = fields.at("meaning");
+    for (const Json& example : fields.at("examples")) rule.examples.push_back(example_of(example));
+    if (rule.examples.empty()) throw std::invalid_argument("it has no example");
+    return rule;
+}
+
+}  // namespace
+
+struct Rules::Compiled {
+    struct Own {
+        std::optional<size_t> text;       // in `texts`; empty: any
+        std::optional<size_t> at;         // in `places`; empty: any
+        std::optional<size_t> statement;  // in `statements`; empty: any
+    };
+    std::vector<Rule> rules;
+    std::vector<Own> own;  // of each rule
+    PatternSet texts;
+    PatternSet places;
+    PatternSet statements;
+
+    // The first rule that holds; rules.size() where none does. `by_text`: only by its text, and
+    // none of last resort.
+    [[nodiscard]] size_t first(std::string_view words, const PatternSet::Search& frames,
+                               std::string_view traceback, State state, const Isolation& isolation,
+                               bool by_text) const {
+        const PatternSet::Search search(texts, words);
+        const bool is_short = std::min(words.find('\n'), words.size()) <= kShortLineBytes;
+        const auto holds = [&](size_t i) {
+            const Rule& rule = rules[i];
+            if (!holds_in(rule, isolation)) return false;
+            if (by_text && (!own[i].text || own[i].statement || rule.last_resort)) return false;
+            if (rule.short_line && !is_short) return false;
+            if (!rule.states.empty() &&
+                std::find(rule.states.begin(), rule.states.end(), state) == rule.states.end())
+                return false;
+            return (!own[i].at || frames.finds(*own[i].at)) &&
+                   (!own[i].text || search.finds(*own[i].text)) &&
+                   (!own[i].statement || PatternSet::Search(statements, failing_source(traceback))
+                                             .finds(*own[i].statement));
+        };
+        size_t i = 0;
+        while (i < rules.size() && !holds(i)) ++i;
+        return i;
+    }
+
+    // The line of `words` in which the rule's text begins.
+    [[nodiscard]] std::string line_of(size_t rule, std::string_view words) const {
+        re2::StringPiece hit;
+        if (!own[rule].text || !texts.pattern(*own[rule].text)
+                                    .Match(piece(words), 0, words.size(), RE2::UNANCHORED, &hit, 1))
+            return {};
+        const auto place = static_cast<size_t>(hit.data() - words.data());
+        const size_t before = place == 0 ? std::string_view::npos : words.rfind('\n', place - 1);
+        const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+        return std::string(trimmed(words.substr(begin, words.find('\n', begin) - begin)));
+    }
+};
+
+Rules::Rules(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
+Rules::Rules(Rules&&) noexcept = default;
+Rules& Rules::operator=(Rules&&) noexcept = default;
+Rules::~Rules() = default;
+
+Expected<Rules> Rules::parse(std::string_view json) {
+    auto compiled = std::make_unique<Compiled>();
+    std::string where = "rules";
+    try {
+        const Json file = Json::parse(json, nullptr, true, true);
+        for (const Json& entry : file.at("rules")) {
+            where = entry.at("id");
+            Rule rule = rule_of(entry);
+            Compiled::Own& own = compiled->own.emplace_back();
+            if (!rule.text.empty()) own.text = compiled->texts.add(rule.text);
+            if (!rule.at.empty()) own.at = compiled->places.add(rule.at);
+            if (!rule.statement.empty()) own.statement = compiled->statements.add(rule.statement);
+            compiled->rules.push_back(std::move(rule));
+        }
+    } catch (const std::exception& error) {
+        return fail(ErrorKind::usage, fmt::format("bad rule: {}", error.what()), "", where);
+    }
+    if (!compiled->texts.compile() || !compiled->places.compile() ||
+        !compiled->statements.compile())
+        return fail(ErrorKind::usage, "the rules take too much memory", "");
+    return Rules(std::move(compiled));
+}
+
+const Rules& Rules::shipped() {
+    static const Rules rules = parse(kRulesJson).value();  // a test parses them
+    return rules;
+}
+
+const std::vector<Rule>& Rules::all() const { return compiled_->rules; }
+
+namespace {
+
+// What another process printed tells more than what its output is repeated in, but for how that
+// process ended. An assertion is the test's own word: only a rule that knows the text overrides it.
+bool tells_more(const Diagnosis& inner, bool is_last_resort, const Failure& outer,
+                const Diagnosis& own) {
+    if (inner.rule.empty() || own.cause == Cause::crash || own.cause == Cause::timeout)
+        return false;
+    static const RE2 assertion(R"(\A(AssertionError|Failed|Failure)\z)");
+    return !RE2::PartialMatch(outer.type, assertion) ||
+           (!is_last_resort && reports_exit(outer.message));
+}
+
+}  // namespace
+
+Diagnosis Rules::diagnose(const Failure& failure, State state, const Isolation& isolation) const {
+    Diagnosis own = diagnose_itself(failure, state, isolation);
+    const auto inner = embedded_traceback(failure.message);
+    if (!inner) return own;
+    Diagnosis other = diagnose_itself(*inner, State::errored, isolation);
+    const auto rule =
+        std::find_if(all().begin(), all().end(), [&](const Rule& r) { return r.id == other.rule; });
+    if (!tells_more(other, rule == all().end() || rule->last_resort, failure, own)) return own;
+    other.confidence = weaker(other.confidence);
+    return other;
+}
+
+Diagnosis Rules::diagnose_itself(const Failure& failure, State state,
+                                 const Isolation& isolation) const {
+    const std::string words = words_of(failure);
+    const std::string frames = frames_of(failure);
+    const PatternSet::Search places(compiled_->places, frames);
+
+    const std::vector<Rule>& rules = compiled_->rules;
+    size_t decided = compiled_->first(words, places, failure.traceback, state, isolation, false);
+    const bool direct = raised_from_another(failure.traceback);
+    const bool settled = decided < rules.size() && !rules[decided].last_resort;
+    const bool expected = decided < rules.size() && rules[decided].cause == Cause::suite_assertion;
+    std::string chained;
+    bool by_chain = false;
+    // An assertion is one whatever was handled before it.
+    if (!settled && (direct || !expected) && !(chained = chained_words(failure)).empty())
+        if (const size_t other =
+                compiled_->first(chained, places, failure.traceback, state, isolation, true);
+            other < rules.size()) {
+            decided = other;
+            by_chain = true;
+        }
+
+    Diagnosis diagnosis;
+    if (decided < rules.size()) {
+        const Rule& rule = rules[decided];
+        diagnosis.cause = rule.cause;
+        diagnosis.error_class = rule.error_class;
+        diagnosis.confidence = !by_chain ? rule.confidence
+                               : direct  ? weaker(rule.confidence)
+                                         : Confidence::low;
+        diagnosis.rule = rule.id;
+        // A first line that only announces ("… because of the following error:") gives way.
+        if (by_chain || failure.first_line().ends_with(':'))
+            diagnosis.key_line = compiled_->line_of(decided, by_chain ? chained : words);
+    }
+    if (diagnosis.key_line.empty()) diagnosis.key_line = failure.first_line();
+    diagnosis.key_line = valid_utf8(first_bytes(diagnosis.key_line, kKeyLineBytes));
+    return diagnosis;
+}
+
+}  // namespace compat::parsers

@@ -1,0 +1,106 @@
+#include "parsers/diagnosis/signature.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <array>
+#include <cstdint>
+
+#include "parsers/diagnosis/place.h"
+#include "parsers/text.h"
+#include "runner/base/names.h"
+
+namespace compat::parsers {
+
+namespace {
+
+// The first that matches at the leftmost place wins; each is one group of the pattern below.
+constexpr const char* kHash = "<hash>";
+struct Mask {
+    const char* pattern;
+    const char* instead;
+};
+constexpr std::array<Mask, 8> kMasks{{
+    {R"(\bhttps?://[^\s'"<>)\]]+)", "<url>"},
+    {R"(\B(?:~|\.{0,2})(?:/[\w.@+~%=-]+){2,}/?)", "<path>"},
+    {R"(\b[A-Za-z]:(?:[\\/][\w.@+~%=-]+){2,})", "<path>"},
+    {R"(\b0[xX][0-9a-fA-F]+)", "<address>"},
+    {R"(\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b)", "<hash>"},
+    {R"(\b[0-9a-f]{8,}\b)", kHash},
+    {R"(\b[0-9]+(?:x[0-9]+)+\b)", "#"},
+    {R"(\b[0-9]+(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?\b)", "#"},
+}};
+
+const RE2& mask_pattern() {
+    static const RE2 pattern([] {
+        std::string all;
+        for (const Mask& mask : kMasks) {
+            if (!all.empty()) all += '|';
+            all += fmt::format("({})", mask.pattern);
+        }
+        return all;
+    }());
+    return pattern;
+}
+
+// FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
+std::uint64_t checksum(std::string_view text) {
+    std::uint64_t sum = 14695981039346656037ULL;
+    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return sum;
+}
+
+bool is_telling(Owner owner) {
+    return owner == Owner::suite || owner == Owner::torch || owner == Owner::shim;
+}
+
+}  // namespace
+
+std::string masked(std::string_view text) {
+    std::array<re2::StringPiece, kMasks.size() + 1> groups;
+    const re2::StringPiece all(text.data(), text.size());
+    std::string out;
+    size_t from = 0;
+    while (from <= text.size() &&
+           mask_pattern().Match(all, from, text.size(), RE2::UNANCHORED, groups.data(),
+                                static_cast<int>(groups.size()))) {
+        const auto at = static_cast<size_t>(groups[0].data() - text.data());
+        if (groups[0].empty()) break;
+        out += text.substr(from, at - from);
+        for (size_t i = 0; i < kMasks.size(); ++i)
+            if (groups[i + 1].data()) {
+                // A word may be made of the letters a to f.
+                const std::string_view word(groups[0].data(), groups[0].size());
+                const bool is_word = kMasks[i].instead == kHash &&
+                                     word.find_first_of("0123456789") == std::string_view::npos;
+                out += is_word ? word : std::string_view(kMasks[i].instead);
+                break;
+            }
+        from = at + groups[0].size();
+    }
+    out += text.substr(from);
+    // A sign belongs to its number where it cannot be a hyphen.
+    static const RE2 sign(R"((^|[\s(\[{=,:<>])[-+]#)");
+    RE2::GlobalReplace(&out, sign, "\\1#");
+    return out;
+}
+
+const Frame* signature_frame(const Failure& failure) {
+    for (auto it = failure.frames.rbegin(); it != failure.frames.rend(); ++it)
+        if (is_telling(place_of(it->file).owner)) return &*it;
+    return failure.frames.empty() ? nullptr : &failure.frames.back();
+}
+
+std::string signature_of(const Failure& failure) {
+    // A line of a megabyte is told by its beginning.
+    const std::string key = failure.first_line();
+    std::string text = masked(std::string_view(key).substr(0, 4096));
+    if (const Frame* frame = signature_frame(failure))
+        text += fmt::format(" @ {}:{}", place_of(frame->file).path, frame->function);
+    text = valid_utf8(text);
+    if (text.size() <= kSignatureBytes) return text;
+    const std::string tail = fmt::format("…{:016x}", checksum(text));
+    return std::string(first_bytes(text, kSignatureBytes - tail.size())) + tail;
+}
+
+}  // namespace compat::parsers

@@ -1,0 +1,154 @@
+#include "parsers/import/foreign.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "parsers/import/gtest/googletest_json.h"
+#include "parsers/import/gtest/googletest_text.h"
+#include "parsers/import/junit/junit_xml.h"
+#include "parsers/import/torchdevice/torchdevice_json.h"
+#include "parsers/import/torchdevice/torchdevice_log.h"
+#include "parsers/pytest_text.h"
+#include "parsers/unittest_text.h"
+
+namespace compat::parsers {
+
+namespace {
+
+// What a reader of one dialect is. `likeness`: how many signs of the dialect the text shows; the
+// dialect with the most is the file's, the earlier of two that show as many.
+struct DialectReader {
+    Dialect dialect;
+    int (*likeness)(std::string_view beginning, std::string_view end);
+    std::vector<Diagnostic> (*read)(const ForeignFile& file, const SeePart& see);
+};
+
+constexpr std::array kReaders{
+    DialectReader{Dialect::unittest_text, unittest_text_likeness, read_unittest_text},
+    DialectReader{Dialect::pytest_text, pytest_text_likeness, read_pytest_text},
+    DialectReader{Dialect::googletest_text, googletest_text_likeness, read_googletest_text},
+    DialectReader{Dialect::googletest_json, googletest_json_likeness, read_googletest_json},
+    DialectReader{Dialect::junit_xml, junit_xml_likeness, read_junit_xml},
+    DialectReader{Dialect::torchdevice_log, torchdevice_log_likeness, read_torchdevice_log},
+    DialectReader{Dialect::torchdevice_json, torchdevice_json_likeness, read_torchdevice_json},
+};
+
+constexpr size_t kSniffedBytes = 1 << 18;
+
+bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
+
+// Of "_Private" the letter, of "Outer" the letter.
+bool begins_class(std::string_view word) {
+    const size_t letter = word.find_first_not_of('_');
+    return letter != std::string_view::npos && is_capital(word[letter]);
+}
+
+}  // namespace
+
+std::optional<Dialect> dialect_of(std::string_view name) {
+    const auto* const it = std::find(kDialectNames.begin(), kDialectNames.end(), name);
+    if (it == kDialectNames.end()) return std::nullopt;
+    return static_cast<Dialect>(it - kDialectNames.begin());
+}
+
+Signs signs_in(std::string_view bytes) {
+    const std::string_view beginning = bytes.substr(0, kSniffedBytes);
+    const std::string_view end = bytes.substr(bytes.size() - std::min(bytes.size(), kSniffedBytes));
+    Signs signs{};
+    for (const DialectReader& reader : kReaders)
+        signs[static_cast<size_t>(reader.dialect)] = reader.likeness(beginning, end);
+    int& pytest = signs[static_cast<size_t>(Dialect::pytest_text)];
+    const int unittest = signs[static_cast<size_t>(Dialect::unittest_text)];
+    if (pytest > 0 && pytest <= unittest && pytest_encloses_unittest(beginning, end))
+        pytest = unittest + 1;
+    return signs;
+}
+
+std::optional<Dialect> recognise(const Signs& signs) {
+    const auto* const most = std::max_element(signs.begin(), signs.end());
+    if (*most == 0) return std::nullopt;
+    return static_cast<Dialect>(most - signs.begin());
+}
+
+std::vector<Dialect> others_in(const Signs& signs, Dialect dialect) {
+    constexpr int kSure = 10;
+    std::vector<Dialect> others;
+    for (size_t i = 0; i < signs.size(); ++i) {
+        const auto other = static_cast<Dialect>(i);
+        if (signs[i] >= kCertain) return {};
+        if (signs[i] >= kSure && other != dialect) others.push_back(other);
+    }
+    return others;
+}
+
+std::vector<Diagnostic> read_foreign(Dialect dialect, const ForeignFile& file, const SeePart& see) {
+    bool empty = true;
+    const SeePart seen = [&](ModuleRecord part) {
+        empty = false;
+        see(std::move(part));
+    };
+    std::vector<Diagnostic> diagnostics;
+    for (const DialectReader& reader : kReaders)
+        if (reader.dialect == dialect) diagnostics = reader.read(file, seen);
+    if (empty && diagnostics.empty())
+        diagnostics.push_back(
+            {"log", 0, "no result of " + std::string(name_of(dialect)) + " in it"});
+    return diagnostics;
+}
+
+std::vector<ModuleRecord> split_modules(ModuleRecord part) {
+    std::vector<ModuleRecord> modules;
+    if (!part.path.empty() || part.cases.empty()) {
+        modules.push_back(std::move(part));
+        return modules;
+    }
+    std::vector<CaseRecord> cases = std::move(part.cases);
+    part.cases.clear();
+    part.closing.reset();
+    std::unordered_map<std::string, size_t> known;
+    for (CaseRecord& test : cases) {
+        const std::string path(module_of(test));
+        const auto [at, is_new] = known.emplace(path, modules.size());
+        if (is_new) {
+            modules.push_back(part);
+            modules.back().path = path;
+            // Said once, with the first.
+            part.diagnostics.clear();
+        }
+        modules[at->second].cases.push_back(std::move(test));
+    }
+    for (ModuleRecord& module : modules)
+        module.collected = static_cast<std::int64_t>(module.cases.size());
+    return modules;
+}
+
+std::string_view module_of(const CaseRecord& test) {
+    return std::string_view(test.id).substr(0, test.id.find("::"));
+}
+
+ClassPlace place_of_class(std::string_view dotted) {
+    std::vector<std::string_view> words;
+    for (size_t begin = 0; begin <= dotted.size();) {
+        const size_t end = std::min(dotted.find('.', begin), dotted.size());
+        words.push_back(dotted.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    size_t first = words.size() - 1;  // of the classes
+    for (size_t i = words.size() - 1; i > 0; --i)
+        if (begins_class(words[i]) && !begins_class(words[i - 1])) {
+            first = i;
+            break;
+        }
+    ClassPlace place;
+    for (size_t i = 0; i < words.size(); ++i) {
+        std::string& to = i < first ? place.path : place.classes;
+        if (!to.empty()) to += i < first ? '/' : '.';
+        to += words[i];
+    }
+    if (place.path == "__main__") place.path.clear();
+    if (!place.path.empty()) place.path += ".py";
+    return place;
+}
+
+}  // namespace compat::parsers

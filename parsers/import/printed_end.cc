@@ -1,0 +1,73 @@
+#include "parsers/import/printed_end.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "parsers/text.h"
+
+namespace compat::parsers {
+
+namespace {
+
+constexpr size_t kEndBytes = 64 * 1024;
+
+struct EndWords {
+    std::string_view words;
+    int signal;
+    std::string_view name;
+};
+constexpr std::array<EndWords, 22> kEndWords{{
+    {"Segmentation fault", SIGSEGV, "SIGSEGV"},
+    {"SegFault", SIGSEGV, "SIGSEGV"},
+    {"SIGSEGV", SIGSEGV, "SIGSEGV"},
+    {"AddressSanitizer: SEGV", SIGSEGV, "SIGSEGV"},
+    {"Aborted", SIGABRT, "SIGABRT"},
+    {"Subprocess aborted", SIGABRT, "SIGABRT"},
+    {"Abort trap", SIGABRT, "SIGABRT"},
+    {"SIGABRT", SIGABRT, "SIGABRT"},
+    {"terminate called ", SIGABRT, "SIGABRT"},
+    {"ERROR: AddressSanitizer", SIGABRT, "SIGABRT"},
+    {"Bus error", SIGBUS, "SIGBUS"},
+    {"SIGBUS", SIGBUS, "SIGBUS"},
+    {"Illegal instruction", SIGILL, "SIGILL"},
+    {"illegal hardware instruction", SIGILL, "SIGILL"},
+    {"SIGILL", SIGILL, "SIGILL"},
+    {"Floating point exception", SIGFPE, "SIGFPE"},
+    {"SIGFPE", SIGFPE, "SIGFPE"},
+    {"Trace/breakpoint trap", SIGTRAP, "SIGTRAP"},
+    {"SIGTRAP", SIGTRAP, "SIGTRAP"},
+    {"Killed", SIGKILL, "SIGKILL"},
+    {"SIGKILL", SIGKILL, "SIGKILL"},
+    {"SIGTERM", SIGTERM, "SIGTERM"},
+}};
+
+}  // namespace
+
+std::optional<ProcessEnd> printed_end(std::string_view log) {
+    log.remove_prefix(log.size() - std::min(log.size(), kEndBytes));
+    size_t last = 0;
+    const EndWords* found = nullptr;
+    for (const EndWords& row : kEndWords)
+        if (const size_t at = log.rfind(row.words);
+            at != std::string_view::npos && (!found || at > last)) {
+            last = at;
+            found = &row;
+        }
+    if (!found) return std::nullopt;
+    ProcessEnd end;
+    end.kind = ProcessEnd::Kind::signaled;
+    end.code = found->signal;
+    end.detail = found->name;
+    return end;
+}
+
+ProcessEnd end_of_cut_log(std::string_view log, bool more_follows) {
+    if (auto printed = printed_end(log)) return *printed;
+    ProcessEnd end;
+    end.kind = more_follows ? ProcessEnd::Kind::signaled : ProcessEnd::Kind::stopped;
+    end.detail = more_follows ? "a crash that the log does not name" : "the log breaks off";
+    return end;
+}
+
+}  // namespace compat::parsers

@@ -39,9 +39,9 @@ bool is_one_of(std::string_view name, const auto& names) {
 
 // Totals.
 
-enum Word { tests, failures, errors, skipped };
-constexpr std::array<std::string_view, 4> kWords{"tests", "failures", "errors", "skipped"};
-using Totals = std::array<std::optional<std::int64_t>, kWords.size()>;
+enum TotalWord { tests, failures, errors, skipped };
+constexpr std::array<std::string_view, 4> kTotalWords{"tests", "failures", "errors", "skipped"};
+using Totals = std::array<std::optional<std::int64_t>, kTotalWords.size()>;
 
 Totals stated_by(xml_node node) {
     // What no file has as many tests of is no count, and sums of what is left stay in range.
@@ -277,11 +277,11 @@ class Part {
         stated_tests_ = std::max(root[tests], suites[tests]);
         if (!stated_tests_) return record_.cases.empty() ? void() : note_no_totals();
         Closing closing;
-        for (size_t i = 0; i < kWords.size(); ++i) {
+        for (size_t i = 0; i < kTotalWords.size(); ++i) {
             const auto state = [&](std::int64_t count) {
-                closing.counts.emplace_back(kWords[i], count);
+                closing.counts.emplace_back(kTotalWords[i], count);
                 closing.text +=
-                    fmt::format("{}{}={}", closing.text.empty() ? "" : " ", kWords[i], count);
+                    fmt::format("{}{}={}", closing.text.empty() ? "" : " ", kTotalWords[i], count);
             };
             if (root[i]) state(*root[i]);
             if (suites[i] && suites[i] != root[i]) state(*suites[i]);
@@ -458,10 +458,10 @@ class Document {
     // Of a root with several parts its own totals are those of none of them.
     void end_root() {
         const Totals totals = stated_by(root_);
-        for (size_t i = 0; i < kWords.size() && parts_of_root_ > 1; ++i)
+        for (size_t i = 0; i < kTotalWords.size() && parts_of_root_ > 1; ++i)
             if (totals[i] && of_parts_[i] && *totals[i] != *of_parts_[i])
                 diagnose_.totals_differ(
-                    0, fmt::format("{}: {} by the file as a whole, {} by its suites", kWords[i],
+                    0, fmt::format("{}: {} by the file as a whole, {} by its suites", kTotalWords[i],
                                    *totals[i], *of_parts_[i]));
         parts_of_root_ = 0;
     }

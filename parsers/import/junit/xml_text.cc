@@ -41,7 +41,7 @@ std::string declared_encoding(std::string_view bytes) {
     return name;
 }
 
-bool is_one_of(std::string_view name, const auto& names) {
+bool is_encoding_of(std::string_view name, const auto& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -69,9 +69,9 @@ XmlText::XmlText(std::string_view bytes, Diagnoser& diagnose) : bytes_(bytes), t
         decode(Encoding::utf16_big);
     } else {
         const std::string declared = declared_encoding(bytes);
-        if (is_one_of(declared, kLatin1))
+        if (is_encoding_of(declared, kLatin1))
             decode(Encoding::latin1);
-        else if (!is_one_of(declared, kReadAsUtf8))
+        else if (!is_encoding_of(declared, kReadAsUtf8))
             diagnose.add(0, "the encoding " + valid_utf8(declared) + " is read as UTF-8");
     }
     blank_nuls(diagnose);

@@ -12,7 +12,7 @@
 #include "parsers/last_words.h"
 #include "parsers/pytest_text.h"
 #include "parsers/text.h"
-#include "parsers/unittest_text.h"
+#include "parsers/import/unittest/text.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {

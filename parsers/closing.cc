@@ -6,7 +6,7 @@
 #include <array>
 
 #include "parsers/text.h"
-#include "parsers/unittest_header.h"
+#include "parsers/import/unittest/header.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {

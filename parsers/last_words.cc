@@ -9,7 +9,7 @@
 #include "parsers/closing.h"
 #include "parsers/ending.h"
 #include "parsers/text.h"
-#include "parsers/unittest_header.h"
+#include "parsers/import/unittest/header.h"
 
 namespace compat::parsers {
 

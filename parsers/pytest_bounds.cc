@@ -63,7 +63,7 @@ bool PytestScanner::is_within_test(std::uint32_t start) {
 }
 
 bool PytestScanner::has_result(size_t begin, size_t end) const {
-    for (LogLines lines(log_.text.substr(0, end), begin, true); lines.next();) {
+    for (LogLines lines(log_.text.substr(0, end), begin); lines.next();) {
         const std::string_view line = lines.line();
         if (const auto node = pytest_node_of(line); node && node->status) return true;
         if (pytest_characters_of(line) || pytest_status_at_end(line)) return true;
@@ -175,7 +175,7 @@ std::uint32_t PytestScanner::closing_of_more(std::uint32_t printed) const {
     for (std::uint32_t i = printed + 1; i < last && marks_[i].kind != MarkKind::start; ++i) {
         if (marks_[i].offset - before > kNear) break;
         const size_t begin = marks_[i - 1].after;
-        for (LogLines lines(log_.text.substr(0, marks_[i].offset), begin, true); lines.next();)
+        for (LogLines lines(log_.text.substr(0, marks_[i].offset), begin); lines.next();)
             if (const auto found = pytest_characters_of(lines.line()))
                 for (const char c : found->characters)
                     if (const auto state = pytest_state_of(c)) {
@@ -225,7 +225,7 @@ std::uint32_t PytestScanner::quiet_closing() {
 // Of -q, what stands in a part of the log.
 PytestScanner::Found PytestScanner::found_in(size_t begin, size_t end) const {
     Found read;
-    for (LogLines lines(log_.text.substr(0, end), begin, true); lines.next();) {
+    for (LogLines lines(log_.text.substr(0, end), begin); lines.next();) {
         if (const auto found = pytest_characters_of(lines.line())) {
             for (const char c : found->characters)
                 if (const auto state = pytest_state_of(c))

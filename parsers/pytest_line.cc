@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "parsers/text.h"
-#include "parsers/unittest_status.h"
+#include "parsers/import/unittest/status.h"
 
 namespace compat::parsers {
 

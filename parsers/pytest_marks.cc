@@ -6,7 +6,7 @@
 #include <string>
 
 #include "parsers/closing.h"
-#include "parsers/log_lines.h"
+#include "parsers/import/lines.h"
 #include "parsers/pytest_line.h"
 #include "parsers/text.h"
 
@@ -109,7 +109,7 @@ std::vector<PytestMark> pytest_marks(std::string_view text) {
         std::string_view raw = text.substr(at, stop - at);
         if (raw.ends_with('\r')) raw.remove_suffix(1);
         if (!may_be_mark(raw.substr(time_prefix(raw)))) continue;
-        LogLines lines(text.substr(0, next), at, true);
+        LogLines lines(text.substr(0, next), at);
         if (!lines.next() || lines.line().empty()) continue;
         if (auto mark = mark_of(lines.line())) {
             mark->offset = at;
@@ -122,7 +122,7 @@ std::vector<PytestMark> pytest_marks(std::string_view text) {
 }
 
 Closing closing_at(std::string_view text, const PytestMark& mark) {
-    LogLines lines(text.substr(0, mark.after), mark.offset, true);
+    LogLines lines(text.substr(0, mark.after), mark.offset);
     if (!lines.next()) return {};
     return pytest_closing_of(lines.line()).value_or(Closing{});
 }

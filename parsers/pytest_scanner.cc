@@ -63,7 +63,7 @@ bool PytestScanner::has_content() const {
 bool PytestScanner::next(ModuleRecord& record) {
     begin_session(record);
     const std::string_view text = log_.closing ? log_.text.substr(0, *log_.closing) : log_.text;
-    for (LogLines lines(text, next_, true); lines.next();) {
+    for (LogLines lines(text, next_); lines.next();) {
         offset_ = lines.offset();
         switch (meaning_of_mark(lines)) {
             case Meaning::line:
@@ -87,7 +87,7 @@ bool PytestScanner::next(ModuleRecord& record) {
                 return true;
             }
         }
-        if (skip_to_ > lines.after()) lines = LogLines(text, skip_to_, true);
+        if (skip_to_ > lines.after()) lines = LogLines(text, skip_to_);
     }
     next_ = log_.text.size();
     const bool content = has_content() || one_module();

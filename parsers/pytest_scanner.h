@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "parsers/ending.h"
-#include "parsers/log_lines.h"
+#include "parsers/import/lines.h"
 #include "parsers/name_index.h"
 #include "parsers/pytest_line.h"
 #include "parsers/pytest_marks.h"

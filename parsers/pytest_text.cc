@@ -7,7 +7,7 @@
 #include "parsers/pytest_line.h"
 #include "parsers/pytest_scanner.h"
 #include "parsers/text.h"
-#include "parsers/unittest_header.h"
+#include "parsers/import/unittest/header.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {
@@ -63,7 +63,7 @@ bool begins_before_unittest(std::string_view text) {
     std::int64_t characters = 0;
     std::int64_t ran = 0;
     bool named = false;
-    for (LogLines lines(text, 0, true); lines.next();) {
+    for (LogLines lines(text); lines.next();) {
         const std::string_view line = lines.line();
         if (pytest_ruled(line, '=') == "test session starts") return true;
         if (const auto node = pytest_node_of(line); node && (node->status || node->after_output))
@@ -136,7 +136,7 @@ bool pytest_encloses_unittest(std::string_view beginning, std::string_view end) 
     std::int64_t results = 0;
     std::int64_t counted = 0;
     bool among_results = true;
-    for (LogLines lines(end, inner->end, true); lines.next();) {
+    for (LogLines lines(end, inner->end); lines.next();) {
         const std::string_view line = lines.line();
         const std::string_view ruled = pytest_ruled(line, '=');
         if (ruled == "test session starts") return false;
@@ -162,7 +162,7 @@ bool pytest_encloses_unittest(std::string_view beginning, std::string_view end) 
 int pytest_text_likeness(std::string_view beginning, std::string_view end) {
     int signs = 0;
     for (const std::string_view text : {beginning, end})
-        for (LogLines lines(text, 0, true); lines.next() && signs < 100;) {
+        for (LogLines lines(text); lines.next() && signs < 100;) {
             const std::string_view line = lines.line();
             if (line.empty()) continue;
             const std::string_view section = pytest_ruled(line, '=');

@@ -10,8 +10,8 @@
 #include "parsers/import/torchdevice/torchdevice_json.h"
 #include "parsers/import/torchdevice/torchdevice_log.h"
 #include "parsers/import/torchdevice/torchdevice_report.h"
+#include "parsers/import/unittest/text.h"
 #include "parsers/pytest_text.h"
-#include "parsers/unittest_text.h"
 
 namespace compat::parsers {
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/attempt.h"
+#include "parsers/import/doubt.h"
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/verdict.h"
@@ -113,7 +114,8 @@ class Reading {
                                                        if (done) done = take(std::move(part), file);
                                                    });
         for (const auto& said : of_file) {
-            const bool differ = said.message.starts_with(parsers::kTotalsDiffer);
+            const bool differ = said.message.starts_with(parsers::kTotalsDiffer) ||
+                                said.message.starts_with(parsers::kAmbiguous);
             const std::string place = fmt::format("byte {}: {}", said.offset, said.message);
             if (differ)
                 sums_.mismatches.push_back({file.name, place});

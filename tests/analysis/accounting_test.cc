@@ -5,7 +5,7 @@
 
 #include "parsers/attempt.h"
 #include "parsers/pytest_text.h"
-#include "parsers/unittest_text.h"
+#include "parsers/import/unittest/text.h"
 #include "tests/parsers/golden_files.h"
 
 namespace compat::analysis {

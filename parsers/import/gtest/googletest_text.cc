@@ -13,7 +13,7 @@
 #include "parsers/import/gtest/googletest_tokens.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/last_words.h"
-#include "parsers/log_lines.h"
+#include "parsers/import/lines.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 #include "runner/base/framework.h"
@@ -144,7 +144,7 @@ class Part {
     // Without what was put around its lines.
     [[nodiscard]] std::string plain(size_t from, size_t to) const {
         std::string text;
-        for (LogLines lines(text_.substr(0, to), from, true); lines.next();)
+        for (LogLines lines(text_.substr(0, to), from); lines.next();)
             text.append(lines.line()) += '\n';
         return text;
     }
@@ -504,7 +504,7 @@ bool is_of_ctest(std::string_view line) {
 
 // CTest's text holds that of GoogleTest with a number before each line, or parts of it.
 bool begins_as_ctest(std::string_view beginning) {
-    for (LogLines lines(beginning, 0, true); lines.next();) {
+    for (LogLines lines(beginning); lines.next();) {
         if (is_of_ctest(lines.line())) return true;
         if (googletest::begins_with_mark(lines.line())) return false;
     }

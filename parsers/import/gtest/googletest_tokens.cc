@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "parsers/log_lines.h"
+#include "parsers/import/lines.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 
@@ -66,7 +66,7 @@ bool is_test_name(std::string_view name) {
 class TokenReader {
   public:
     explicit TokenReader(std::string_view text) : text_(text) {
-        for (LogLines lines(text, 0, true); lines.next();) read(lines);
+        for (LogLines lines(text); lines.next();) read(lines);
         link();
     }
     [[nodiscard]] Tokens take() { return std::move(tokens_); }

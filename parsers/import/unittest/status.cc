@@ -1,4 +1,4 @@
-#include "parsers/unittest_status.h"
+#include "parsers/import/unittest/status.h"
 
 #include <array>
 #include <charconv>
@@ -21,7 +21,7 @@ constexpr std::array<StatusWord, 5> kStatusWords{{
     {"expected failure", State::xfailed},
     {"unexpected success", State::xpassed},
 }};
-constexpr std::string_view kSkipped = "skipped ";
+constexpr std::string_view kSkippedWord = "skipped ";
 // unittest-xml-reporting's, which also says how long the test took.
 constexpr std::string_view kTimedSkip = "skip";
 
@@ -53,9 +53,9 @@ std::optional<double> take_duration(std::string_view& text) {
 std::optional<UnittestStatus> plain_status_of(std::string_view text) {
     for (const StatusWord& known : kStatusWords)
         if (text == known.word) return UnittestStatus{known.state, {}, 0};
-    if (text.starts_with(kSkipped) && text.size() > kSkipped.size() + 1 &&
-        is_quote(text[kSkipped.size()]) && text.back() == text[kSkipped.size()])
-        return UnittestStatus{State::skipped, unquoted_python(text.substr(kSkipped.size())), 0};
+    if (text.starts_with(kSkippedWord) && text.size() > kSkippedWord.size() + 1 &&
+        is_quote(text[kSkippedWord.size()]) && text.back() == text[kSkippedWord.size()])
+        return UnittestStatus{State::skipped, unquoted_python(text.substr(kSkippedWord.size())), 0};
     return std::nullopt;
 }
 
@@ -89,7 +89,7 @@ std::optional<UnittestStatus> unittest_status_at_end(std::string_view line) {
     if (line.empty()) return std::nullopt;
     std::optional<UnittestStatus> status;
     if (is_quote(line.back()))
-        if (const size_t at = line.rfind(kSkipped); at != std::string_view::npos)
+        if (const size_t at = line.rfind(kSkippedWord); at != std::string_view::npos)
             status = plain_status_of(line.substr(at));
     if (!status)
         for (const StatusWord& known : kStatusWords)

@@ -1,4 +1,4 @@
-#include "parsers/unittest_header.h"
+#include "parsers/import/unittest/header.h"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 #include "parsers/diagnosis/signature.h"
 #include "parsers/events.h"
 #include "parsers/last_words.h"
-#include "parsers/pytest_text.h"
+#include "parsers/import/pytest/text.h"
 #include "parsers/text.h"
 #include "parsers/import/unittest/text.h"
 #include "runner/base/framework.h"

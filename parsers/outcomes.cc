@@ -8,14 +8,14 @@ namespace compat::parsers {
 
 namespace {
 
-constexpr std::array<CountedWord, 5> kUnittestWords{{
+constexpr std::array<CountedWord, 5> kUnittestCounts{{
     {"failures", State::failed},
     {"errors", State::errored},
     {"skipped", State::skipped},
     {"expected failures", State::xfailed},
     {"unexpected successes", State::xpassed},
 }};
-constexpr std::array<CountedWord, 6> kPytestWords{{
+constexpr std::array<CountedWord, 6> kPytestCounts{{
     {"failed", State::failed},
     {"passed", State::passed},
     {"skipped", State::skipped},
@@ -24,13 +24,13 @@ constexpr std::array<CountedWord, 6> kPytestWords{{
     {"errors", State::errored},
 }};
 
-constexpr std::array<CountedWord, 3> kGtestWords{{
+constexpr std::array<CountedWord, 3> kGtestCountWords{{
     {"passed", State::passed},
     {"skipped", State::skipped},
     {"failed", State::failed},
 }};
 // Its line gives passed tests, skipped ones included, only in per cent.
-constexpr std::array<CountedWord, 1> kCtestWords{{{"failed", State::failed}}};
+constexpr std::array<CountedWord, 1> kCtestCountWords{{{"failed", State::failed}}};
 
 std::int64_t& count_of(OutcomeCounts& counts, State state) {
     return counts[static_cast<size_t>(state)];
@@ -53,13 +53,13 @@ std::span<const CountedWord> counted_words(std::string_view framework) {
     if (!known) return {};
     switch (*known) {
         case Framework::unittest:
-            return kUnittestWords;
+            return kUnittestCounts;
         case Framework::pytest:
-            return kPytestWords;
+            return kPytestCounts;
         case Framework::gtest:
-            return kGtestWords;
+            return kGtestCountWords;
         case Framework::ctest:
-            return kCtestWords;
+            return kCtestCountWords;
     }
     return {};
 }

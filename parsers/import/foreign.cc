@@ -11,7 +11,7 @@
 #include "parsers/import/torchdevice/torchdevice_log.h"
 #include "parsers/import/torchdevice/torchdevice_report.h"
 #include "parsers/import/unittest/text.h"
-#include "parsers/pytest_text.h"
+#include "parsers/import/pytest/text.h"
 
 namespace compat::parsers {
 
@@ -61,10 +61,6 @@ Signs signs_in(std::string_view bytes) {
     Signs signs{};
     for (const DialectReader& reader : kReaders)
         signs[static_cast<size_t>(reader.dialect)] = reader.likeness(beginning, end);
-    int& pytest = signs[static_cast<size_t>(Dialect::pytest_text)];
-    const int unittest = signs[static_cast<size_t>(Dialect::unittest_text)];
-    if (pytest > 0 && pytest <= unittest && pytest_encloses_unittest(beginning, end))
-        pytest = unittest + 1;
     return signs;
 }
 

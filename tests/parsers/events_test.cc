@@ -9,7 +9,7 @@
 
 #include "parsers/attempt.h"
 #include "parsers/import/unittest/text.h"
-#include "parsers/pytest_text.h"
+#include "parsers/import/pytest/text.h"
 #include "tests/parsers/event_lines.h"
 #include "tests/parsers/golden_files.h"
 

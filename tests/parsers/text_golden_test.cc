@@ -6,7 +6,7 @@
 
 #include "parsers/closing.h"
 #include "parsers/import/unittest/text.h"
-#include "parsers/pytest_text.h"
+#include "parsers/import/pytest/text.h"
 #include "tests/parsers/golden_files.h"
 #include "tests/parsers/oracle_model.h"
 

@@ -10,7 +10,7 @@
 
 #include "parsers/import/doubt.h"
 #include "parsers/import/foreign.h"
-#include "parsers/pytest_text.h"
+#include "parsers/import/pytest/text.h"
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 #include "tests/parsers/golden_files.h"

@@ -25,11 +25,11 @@ constexpr std::string_view kSkippedWord = "skipped ";
 // unittest-xml-reporting's, which also says how long the test took.
 constexpr std::string_view kTimedSkip = "skip";
 
-struct ProgressCharacter {
+struct UnittestCharacter {
     char character;
     State state;
 };
-constexpr std::array<ProgressCharacter, 6> kCharacters{{
+constexpr std::array<UnittestCharacter, 6> kUnittestCharacters{{
     {'.', State::passed},
     {'F', State::failed},
     {'E', State::errored},
@@ -102,7 +102,7 @@ std::optional<UnittestStatus> unittest_status_at_end(std::string_view line) {
 }
 
 std::optional<State> unittest_state_of(char progress) {
-    for (const ProgressCharacter& known : kCharacters)
+    for (const UnittestCharacter& known : kUnittestCharacters)
         if (known.character == progress) return known.state;
     return std::nullopt;
 }

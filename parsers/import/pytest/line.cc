@@ -1,4 +1,4 @@
-#include "parsers/pytest_line.h"
+#include "parsers/import/pytest/line.h"
 
 #include <algorithm>
 #include <array>
@@ -122,7 +122,7 @@ std::optional<PytestNode> xdist_node(std::string_view line) {
     auto status = pytest_status_of(line.substr(0, blank));
     const std::string_view node = trimmed(line.substr(blank));
     if (!status || node.find("::") == std::string_view::npos) return std::nullopt;
-    return PytestNode{node, std::move(status)};
+    return PytestNode{.node = node, .status = std::move(status), .of_worker = true};
 }
 
 // "SUBFAILED[message] (i=1)" and the like, since pytest 9.
@@ -132,6 +132,12 @@ bool is_subtest_outcome(std::string_view text) {
         const std::string_view rest = text.substr(std::min(word.size(), text.size()));
         return text.starts_with(word) && (rest.starts_with('[') || rest.starts_with('('));
     });
+}
+
+PytestNode subtest_node(std::string_view name, std::string_view outcome) {
+    PytestNode node{.node = name, .of_subtest = true};
+    if (outcome.starts_with("SUBFAILED")) node.status = PytestStatus{State::failed, {}, 0};
+    return node;
 }
 
 // What ends in ".py", ".yaml" and the like.
@@ -166,32 +172,6 @@ std::optional<PytestSummary> subtest_summary_of(std::string_view line) {
         return std::nullopt;
     }
     return summary;
-}
-
-// "        tests/a.py::test_x (fixtures used: a, b)PASSED" of --setup-show, or with a character; of
-// a test without fixtures "        tests/a.py::test_xPASSED".
-std::optional<PytestNode> shown_node(std::string_view line) {
-    constexpr std::string_view kFixtures = " (fixtures used: ";
-    constexpr size_t kIndent = 8;
-    const std::string_view text = trimmed(without_progress(line));
-    const auto named = [&](size_t name_ends, std::string_view outcome) {
-        PytestNode node{text.substr(0, name_ends), pytest_status_of(outcome)};
-        if (const auto state = outcome.size() == 1 ? pytest_state_of(outcome[0]) : std::nullopt)
-            node.status = PytestStatus{*state, {}, 0};
-        return node;
-    };
-    if (const size_t fixtures = text.rfind(kFixtures); fixtures != std::string_view::npos) {
-        const size_t close = text.find(')', fixtures);
-        if (close == std::string_view::npos || text.find("::") > fixtures) return std::nullopt;
-        return named(fixtures, trimmed(text.substr(close + 1)));
-    }
-    if (line.find_first_not_of(' ') != kIndent || text.find(' ') != std::string_view::npos ||
-        text.find(".py::") == std::string_view::npos)
-        return std::nullopt;
-    for (const OutcomeWord& known : kOutcomeWords)
-        if (text.ends_with(known.word)) return named(text.size() - known.word.size(), known.word);
-    if (!pytest_state_of(text.back())) return std::nullopt;
-    return named(text.size() - 1, text.substr(text.size() - 1));
 }
 
 // "tests/a.py::test_x" of "at setup of tests/a.py::test_x", in the summary since pytest 9.
@@ -301,51 +281,38 @@ std::optional<PytestStatus> pytest_status_within(std::string_view line) {
 
 std::optional<PytestNode> pytest_node_of(std::string_view line) {
     const size_t names = line.find("::");
-    if (names == std::string_view::npos || names == 0) return std::nullopt;
-    if (line[0] == ' ') return shown_node(line);
+    if (names == std::string_view::npos || names == 0 || line[0] == ' ') return std::nullopt;
     if (auto node = xdist_node(line)) return node;
     const std::string_view file = line.substr(0, names);
+    if (!has_extension(file)) return std::nullopt;
     const bool has_blank = file.find(' ') != std::string_view::npos;
-    if (has_blank && !has_extension(file)) return std::nullopt;
     const std::string_view text = without_progress(line);
     const bool has_progress = text.size() < trimmed(line).size();
-    const size_t first = std::max(names, text.size() - std::min(text.size(), kWidestStatus));
-    // Python's names have no blanks but in their parameters: where tests can print, what follows
-    // may be output.
+    // Python's names have no blanks but in their parameters: where no progress shows that a name
+    // goes on to the outcome, what follows a blank is the test's own output.
     size_t name_ends = std::min(text.find(' ', names), text.size());
     if (const size_t bracket = text.find('[', names); bracket < name_ends)
         name_ends = end_of_parameters(text, bracket).value_or(text.size());
-    else if (!file.ends_with(".py"))
-        name_ends = text.size();
+    const bool whole = has_progress || !file.ends_with(".py");
+    const size_t first = std::max(names, text.size() - std::min(text.size(), kWidestStatus));
     for (size_t blank = text.find(' ', first); blank != std::string_view::npos;
          blank = text.find(' ', blank + 1)) {
         const std::string_view rest = text.substr(blank + 1);
-        if (rest.starts_with("SUB") && is_subtest_outcome(rest)) {
-            PytestNode node{text.substr(0, blank), std::nullopt};
-            if (rest.starts_with("SUBFAILED")) node.status = PytestStatus{State::failed, {}, 0};
-            node.of_subtest = true;
-            return node;
-        }
-        if (auto status = bare_status_of(rest)) {
-            PytestNode node{text.substr(0, blank), std::move(status)};
-            node.has_progress = has_progress;
-            // With progress only another test's id is surely output.
-            if (blank > name_ends &&
-                (!has_progress ||
-                 text.substr(name_ends, blank - name_ends).find(".py::") != std::string_view::npos))
-                node.shorter = text.substr(0, name_ends);
-            return node;
-        }
+        if (rest.starts_with("SUB") && is_subtest_outcome(rest))
+            return subtest_node(text.substr(0, blank), rest);
+        auto status = bare_status_of(rest);
+        if (!status) continue;
+        if (whole || blank <= name_ends || text[blank - 1] == ']')
+            return PytestNode{.node = text.substr(0, blank), .status = std::move(status)};
+        return PytestNode{.node = text.substr(0, name_ends),
+                          .output = text.substr(name_ends + 1),
+                          .unsure = true};
     }
-    if (has_blank) return std::nullopt;
-    // pytest writes the id and a blank before the test runs; the rest is the test's own output.
-    size_t end = line.find(' ', names);
-    if (const size_t bracket = line.find('[', names); bracket < end)
-        end = end_of_parameters(line, bracket).value_or(end);
-    if (end == std::string_view::npos) return std::nullopt;
-    PytestNode node{line.substr(0, end), pytest_status_at_end(line.substr(end)), true};
-    node.output = line.substr(end + 1);
-    return node;
+    // pytest writes the id and a blank before the test runs.
+    if (has_blank || name_ends == text.size())
+        return !has_blank && line.size() > text.size() ? std::optional(PytestNode{.node = text})
+                                                       : std::nullopt;
+    return PytestNode{.node = text.substr(0, name_ends), .output = text.substr(name_ends + 1)};
 }
 
 std::optional<PytestCharacters> pytest_characters_of(std::string_view line) {
@@ -356,13 +323,12 @@ std::optional<PytestCharacters> pytest_characters_of(std::string_view line) {
         blank == std::string_view::npos ? text : text.substr(blank + 1);
     if (characters.empty() || !std::all_of(characters.begin(), characters.end(), is_progress))
         return std::nullopt;
-    const bool has_progress = line.back() == ']' && text.size() < line.size();
-    const bool is_last = has_progress && line.find("[100%]") != std::string_view::npos;
-    if (blank == std::string_view::npos)
-        return PytestCharacters{{}, characters, has_progress, is_last};
-    const std::string_view file = text.substr(0, blank);
-    if (!is_file(file)) return std::nullopt;
-    return PytestCharacters{file, characters, has_progress, is_last};
+    PytestCharacters found{.characters = characters};
+    found.has_progress = line.back() == ']' && text.size() < line.size();
+    found.is_last = found.has_progress && line.find("[100%]") != std::string_view::npos;
+    if (blank == std::string_view::npos) return found;
+    found.file = text.substr(0, blank);
+    return is_file(found.file) ? std::optional(found) : std::nullopt;
 }
 
 size_t subtest_label(std::string_view text) {
@@ -396,7 +362,7 @@ std::optional<PytestSummary> pytest_summary_of(std::string_view line) {
     return std::nullopt;
 }
 
-PytestSaid split_summary(State state, std::string_view text,
+SummaryText split_summary(State state, std::string_view text,
                          const std::function<bool(std::string_view)>& is_known) {
     constexpr std::string_view kDash = " - ";
     // Nothing follows the node of a test that passed.

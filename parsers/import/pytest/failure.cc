@@ -1,4 +1,4 @@
-#include "parsers/pytest_failure.h"
+#include "parsers/import/pytest/failure.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // One line of what pytest prints while tests run, of any verbosity: a test with its outcome, a
-// file with the characters of its tests; and of its closing summary. Not for sections
-// (pytest_failure.h) nor for what becomes of it (pytest_scanner.h).
+// file with the characters of its tests; and of its closing summary. Not for sections (failure.h)
+// nor for what becomes of it (session.h).
 #pragma once
 
 #include <functional>
@@ -31,17 +31,13 @@ struct PytestStatus {
 [[nodiscard]] std::optional<PytestStatus> pytest_status_within(std::string_view line);
 
 struct PytestNode {
-    std::string_view node;  // "tests/test_a.py::A::test_x[p q]"
-    std::optional<PytestStatus> status;
-    // The outcome follows what the test itself printed: it may be the test's own word, too.
-    bool after_output = false;
+    std::string_view node{};  // "tests/test_a.py::A::test_x[p q]"
+    std::optional<PytestStatus> status{};
+    std::string_view output{};  // where it has no outcome: what the test printed behind its name
     // What stands there is of a sub-test; its status is set if it failed.
     bool of_subtest = false;
-    bool has_progress = false;  // "[ 50%]" behind it: tests print nothing between
-    // Its name has blanks where Python's names have none: this may be all of it, and the rest what
-    // the test itself printed.
-    std::string_view shorter;
-    std::string_view output;  // the rest of the line, where it has no outcome of its own
+    bool of_worker = false;  // "[gw0]"
+    bool unsure = false;     // the name may go on to an outcome at the end of `output`
 };
 
 // "tests/test_a.py::A::test_x[p q] PASSED   [ 3%]", also without its outcome; of pytest-xdist
@@ -51,8 +47,8 @@ struct PytestNode {
 
 // "tests/test_a.py ..F   [ 50%]", and of a line that only goes on with it, or with -q, "..F".
 struct PytestCharacters {
-    std::string_view file;
-    std::string_view characters;
+    std::string_view file{};
+    std::string_view characters{};
     bool has_progress = false;  // "[ 50%]" behind them
     bool is_last = false;       // "[100%]"
 };
@@ -80,12 +76,12 @@ struct PytestSummary {
 [[nodiscard]] size_t subtest_label(std::string_view text);
 
 // The node in "tests/test_a.py::test_x[a - b] - why", and what follows it.
-struct PytestSaid {
+struct SummaryText {
     std::string_view node;
     std::string_view why;
 };
 // Parameters may hold " - " behind a bracket, too: of these the one is taken whose node `is_known`.
-[[nodiscard]] PytestSaid split_summary(State state, std::string_view text,
+[[nodiscard]] SummaryText split_summary(State state, std::string_view text,
                                        const std::function<bool(std::string_view)>& is_known);
 
 // The text in "=== text ===" or "___ text ___"; empty where the line is no such rule.

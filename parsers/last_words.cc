@@ -8,8 +8,8 @@
 
 #include "parsers/closing.h"
 #include "parsers/ending.h"
-#include "parsers/text.h"
 #include "parsers/import/unittest/header.h"
+#include "parsers/text.h"
 
 namespace compat::parsers {
 

@@ -7,11 +7,11 @@
 #include "parsers/import/gtest/googletest_json.h"
 #include "parsers/import/gtest/googletest_text.h"
 #include "parsers/import/junit/junit_xml.h"
+#include "parsers/import/pytest/text.h"
 #include "parsers/import/torchdevice/torchdevice_json.h"
 #include "parsers/import/torchdevice/torchdevice_log.h"
 #include "parsers/import/torchdevice/torchdevice_report.h"
 #include "parsers/import/unittest/text.h"
-#include "parsers/import/pytest/text.h"
 
 namespace compat::parsers {
 

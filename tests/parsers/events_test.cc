@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "parsers/attempt.h"
-#include "parsers/import/unittest/text.h"
 #include "parsers/import/pytest/text.h"
+#include "parsers/import/unittest/text.h"
 #include "tests/parsers/event_lines.h"
 #include "tests/parsers/golden_files.h"
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/closing.h"
-#include "parsers/import/unittest/text.h"
 #include "parsers/import/pytest/text.h"
+#include "parsers/import/unittest/text.h"
 #include "tests/parsers/golden_files.h"
 #include "tests/parsers/oracle_model.h"
 

@@ -128,9 +128,8 @@ bool is_pytest_characters(PytestEvent& event) {
     return event.characters.has_value();
 }
 
-constexpr std::array<bool (*)(PytestEvent&), 7> kRules{is_closing,  is_heading, is_section,
-                                                       is_captured, is_stopped, is_timeout,
-                                                       is_start_inside};
+constexpr std::array<bool (*)(PytestEvent&), 7> kRules{
+    is_closing, is_heading, is_section, is_captured, is_stopped, is_timeout, is_start_inside};
 constexpr std::array<bool (*)(PytestEvent&), 6> kLines{
     has_beginning, is_collected, is_script, is_node, is_outcome, is_pytest_characters};
 

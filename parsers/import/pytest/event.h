@@ -33,7 +33,7 @@ struct PytestEvent {
     std::string_view line;
     std::string_view rest{};
     std::optional<PytestNode> node{};
-    std::optional<PytestStatus> status{};          // outcome
+    std::optional<PytestStatus> status{};  // outcome
     std::optional<PytestCharacters> characters{};
     std::optional<Closing> closing{};
     bool framed = false;  // closing

@@ -75,9 +75,8 @@ class PytestFinish {
     size_t find_or_add(std::string_view node);
     size_t add(CaseRecord c);
     size_t module_case(const std::string& path);
-    size_t test_headed(const PytestHeadings& headings, const std::string& name,
-                       const Failure& failure);
-    void add_section(const PytestFacts::Section& section, const PytestHeadings& headings,
+    size_t test_headed(PytestHeadings& headings, const std::string& name, const Failure& failure);
+    void add_section(const PytestFacts::Section& section, PytestHeadings& headings,
                      PytestOwner owner);
     [[nodiscard]] SummaryText split(const PytestFacts::Summary& summary);
     [[nodiscard]] Progress resolve(size_t i);
@@ -150,7 +149,7 @@ void PytestFinish::add_summaries() {
 }
 
 // Of a test that nothing else names: its file is the one that its first line of source is in.
-size_t PytestFinish::test_headed(const PytestHeadings& headings, const std::string& name,
+size_t PytestFinish::test_headed(PytestHeadings& headings, const std::string& name,
                                  const Failure& failure) {
     if (const auto known = headings.find(name)) return *known;
     std::string path =
@@ -160,18 +159,20 @@ size_t PytestFinish::test_headed(const PytestHeadings& headings, const std::stri
     std::string tail;
     const size_t bracket = std::min(name.find('['), name.size());
     for (const char c : name.substr(0, bracket)) tail += c == '.' ? "::" : std::string(1, c);
-    return find_or_add(fmt::format("{}::{}{}", path, tail, name.substr(bracket)));
+    const size_t i = find_or_add(fmt::format("{}::{}{}", path, tail, name.substr(bracket)));
+    headings.add(facts_.cases[i].name, i);
+    return i;
 }
 
 void PytestFinish::add_sections() {
     PytestHeadings headings(facts_.cases);
     for (const PytestFacts::Section& section : facts_.sections)
-        add_section(section, headings,
-                    facts_.verbose ? section.owner
-                                   : headings.owner_of(section.heading, facts_.said));
+        add_section(
+            section, headings,
+            facts_.verbose ? section.owner : headings.owner_of(section.heading, facts_.said));
 }
 
-void PytestFinish::add_section(const PytestFacts::Section& section, const PytestHeadings& headings,
+void PytestFinish::add_section(const PytestFacts::Section& section, PytestHeadings& headings,
                                PytestOwner owner) {
     std::string plain;
     std::string_view body = without_worker(
@@ -188,13 +189,12 @@ void PytestFinish::add_section(const PytestFacts::Section& section, const Pytest
     }
     if (owner.kind == PytestOwner::Kind::unknown) {
         // The summary has named all that failed: a test has printed the heading, or a plugin.
-        const bool named = std::any_of(facts_.summaries.begin(), facts_.summaries.end(),
-                                       [&](const PytestFacts::Summary& summary) {
-                                           return summary.state == failure.counted;
-                                       });
+        const bool named = std::any_of(
+            facts_.summaries.begin(), facts_.summaries.end(),
+            [&](const PytestFacts::Summary& summary) { return summary.state == failure.counted; });
         if (named) return;
         const bool may_be = owner.phase == Phase::call &&
-                            (facts_.broken_subtests > 0 || !facts_.first_character);
+                            (facts_.subtest_characters > 0 || !facts_.first_character);
         const size_t labelled = may_be ? subtest_label(owner.name) : owner.name.size();
         owner.label = trimmed(std::string_view(owner.name).substr(labelled));
         owner.test = test_headed(headings, owner.name.substr(0, labelled), failure);
@@ -220,9 +220,9 @@ void PytestFinish::add_summarised() {
         const SummaryText text = split(summary);
         const bool of_test = text.node.find("::") != std::string_view::npos;
         if (!of_test && summary.state == State::failed) continue;
-        const size_t i = of_test ? find_or_add(text.node)
-                                 : module_case(valid_utf8(end_.module.empty() ? text.node
-                                                                              : end_.module));
+        const size_t i =
+            of_test ? find_or_add(text.node)
+                    : module_case(valid_utf8(end_.module.empty() ? text.node : end_.module));
         CaseRecord& c = facts_.cases[i];
         if (summary.of_subtest) {
             const std::string label = valid_utf8(summary.label);
@@ -266,14 +266,15 @@ void PytestFinish::add_internal_error(std::vector<Diagnostic>& diagnostics) {
     c.phase = Phase::load;
     std::string plain;
     const size_t at = facts_.conftest.value_or(facts_.internal_at);
-    c.failure = facts_.conftest
-                    ? parse_pytest_failure(
-                          unwrapped(facts_.text.substr(at, end_.end - std::min(at, end_.end)), plain),
-                          facts_.root)
-                    : parse_traceback(facts_.internal_error);
+    c.failure =
+        facts_.conftest
+            ? parse_pytest_failure(
+                  unwrapped(facts_.text.substr(at, end_.end - std::min(at, end_.end)), plain),
+                  facts_.root)
+            : parse_traceback(facts_.internal_error);
     c.failure->phase = Phase::load;
-    diagnostics.push_back({"log", static_cast<std::int64_t>(at),
-                           "pytest broke: " + c.failure->first_line()});
+    diagnostics.push_back(
+        {"log", static_cast<std::int64_t>(at), "pytest broke: " + c.failure->first_line()});
     facts_.said[add(std::move(c))].errored = true;
 }
 
@@ -399,18 +400,16 @@ FinishedPytestSession finish_pytest_session(PytestSession session, const PytestE
     add_unnamed_pytest(facts, end, record, finished.progress, room);
     const auto pseudo = std::count_if(record.cases.begin(), record.cases.end(),
                                       [](const CaseRecord& c) { return c.pseudo; });
-    record.collected = facts.selected ? *facts.selected + pseudo
-                                      : static_cast<std::int64_t>(record.cases.size());
+    record.collected =
+        facts.selected ? *facts.selected + pseudo : static_cast<std::int64_t>(record.cases.size());
     record.path = record.cases.empty() ? std::string(end.fallback) : common_module(record.cases);
-    if (!finish.doubt().empty())
-        add_doubt(record, facts.begin, finish.doubt(), kPytestAdvice);
+    if (!finish.doubt().empty()) add_doubt(record, facts.begin, finish.doubt(), kPytestAdvice);
     const auto tests = static_cast<std::int64_t>(record.cases.size()) - pseudo;
     if (facts.selected && tests > *facts.selected)
         add_doubt(record, end.end, "more tests have a result than were collected", kPytestAdvice);
     const bool ran_all = facts.verbose && facts.stopped.empty() && record.closing;
-    if (ran_all && std::any_of(record.cases.begin(), record.cases.end(), [](const CaseRecord& c) {
-            return c.state == State::not_run;
-        }))
+    if (ran_all && std::any_of(record.cases.begin(), record.cases.end(),
+                               [](const CaseRecord& c) { return c.state == State::not_run; }))
         add_doubt(record, end.end, "tests that were collected have no line", kPytestAdvice);
     if (!record.closing) {
         if (ended)

@@ -48,11 +48,13 @@ void PytestSaid::add(State state) {
 }
 
 PytestHeadings::PytestHeadings(const CaseTable& cases) {
-    for (size_t i = 0; i < cases.size(); ++i) {
-        const std::string_view name = cases[i].name;
-        if (const size_t names = name.find("::"); names != std::string_view::npos)
-            by_heading_[section_heading_of(name.substr(names + 2))].cases.push_back(i);
-    }
+    for (size_t i = 0; i < cases.size(); ++i) add(cases[i].name, i);
+}
+
+void PytestHeadings::add(std::string_view name, size_t test) {
+    const size_t names = name.find("::");
+    if (names != std::string_view::npos)
+        by_heading_[section_heading_of(name.substr(names + 2))].cases.push_back(test);
 }
 
 std::optional<size_t> PytestHeadings::find(std::string_view name) const {

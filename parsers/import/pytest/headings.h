@@ -31,7 +31,7 @@ struct PytestOwner {
     Kind kind = Kind::unknown;
     size_t test = 0;
     Phase phase = Phase::call;
-    std::string name;  // of the test or module in the heading
+    std::string name;   // of the test or module in the heading
     std::string label;  // subtest
 };
 
@@ -41,6 +41,7 @@ struct PytestOwner {
 class PytestHeadings {
   public:
     explicit PytestHeadings(const CaseTable& cases);
+    void add(std::string_view name, size_t test);
 
     // Each failure of a test has one section: of several tests with the heading it is of the next
     // that broke there.

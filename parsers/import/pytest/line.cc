@@ -4,8 +4,8 @@
 #include <array>
 #include <cctype>
 
-#include "parsers/text.h"
 #include "parsers/import/unittest/status.h"
+#include "parsers/text.h"
 
 namespace compat::parsers {
 
@@ -302,7 +302,10 @@ std::optional<PytestNode> pytest_node_of(std::string_view line) {
             return subtest_node(text.substr(0, blank), rest);
         auto status = bare_status_of(rest);
         if (!status) continue;
-        if (whole || blank <= name_ends || text[blank - 1] == ']')
+        const bool of_another =
+            blank > name_ends &&
+            text.substr(name_ends, blank - name_ends).find(".py::") != std::string_view::npos;
+        if (blank <= name_ends || (!of_another && (whole || text[blank - 1] == ']')))
             return PytestNode{.node = text.substr(0, blank), .status = std::move(status)};
         return PytestNode{.node = text.substr(0, name_ends),
                           .output = text.substr(name_ends + 1),
@@ -328,7 +331,8 @@ std::optional<PytestCharacters> pytest_characters_of(std::string_view line) {
     found.is_last = found.has_progress && line.find("[100%]") != std::string_view::npos;
     if (blank == std::string_view::npos) return found;
     found.file = text.substr(0, blank);
-    return is_file(found.file) ? std::optional(found) : std::nullopt;
+    const bool named = found.has_progress ? has_extension(found.file) : is_file(found.file);
+    return named ? std::optional(found) : std::nullopt;
 }
 
 size_t subtest_label(std::string_view text) {
@@ -363,7 +367,7 @@ std::optional<PytestSummary> pytest_summary_of(std::string_view line) {
 }
 
 SummaryText split_summary(State state, std::string_view text,
-                         const std::function<bool(std::string_view)>& is_known) {
+                          const std::function<bool(std::string_view)>& is_known) {
     constexpr std::string_view kDash = " - ";
     // Nothing follows the node of a test that passed.
     if (state == State::passed) return {text, {}};

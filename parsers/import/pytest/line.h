@@ -82,7 +82,7 @@ struct SummaryText {
 };
 // Parameters may hold " - " behind a bracket, too: of these the one is taken whose node `is_known`.
 [[nodiscard]] SummaryText split_summary(State state, std::string_view text,
-                                       const std::function<bool(std::string_view)>& is_known);
+                                        const std::function<bool(std::string_view)>& is_known);
 
 // The text in "=== text ===" or "___ text ___"; empty where the line is no such rule.
 [[nodiscard]] std::string_view pytest_ruled(std::string_view line, char rule);

@@ -79,15 +79,18 @@ void PytestReader::take(const PytestEvent& event) {
 
 // What follows shows that a test had printed a closing line, or had run a session.
 void PytestReader::drop_printed(const PytestEvent& event) {
-    while (event.kind == PytestKind::outcome && open_.size() > 1 &&
-           !open_.back().session.is_open())
+    while (event.kind == PytestKind::outcome && open_.size() > 1 && !open_.back().session.is_open())
         open_.pop_back();
     Open& open = open_.back();
     const bool quiet = !open.session.facts().verbose;
+    const PytestFacts& facts = open.session.facts();
+    if (open.held && event.kind == PytestKind::closing && !facts.first_character &&
+        facts.cases.size() == 0)
+        return end_session(std::exchange(open.held, std::nullopt));
     const bool goes_on = event.kind == PytestKind::outcome || event.kind == PytestKind::node ||
                          (quiet && event.kind == PytestKind::characters) ||
-                         (!open.session.is_open() && (event.kind == PytestKind::heading ||
-                                                      event.kind == PytestKind::closing));
+                         (!open.session.is_open() &&
+                          (event.kind == PytestKind::heading || event.kind == PytestKind::closing));
     if (goes_on && open.stage == Stage::results) closed_.clear();
     if (goes_on || event.kind == PytestKind::section || event.kind == PytestKind::stopped)
         open.held.reset();
@@ -179,7 +182,8 @@ void PytestReader::take_result(const PytestEvent& event) {
 void PytestReader::take_text(std::string_view line) {
     const size_t end = end_of_result(line);
     if (end > 0 && end < line.size()) {
-        const size_t after = std::exchange(after_, after_ - std::min(after_, line.size() - end + 1));
+        const size_t after =
+            std::exchange(after_, after_ - std::min(after_, line.size() - end + 1));
         take(pytest_event_of(line.substr(0, end)));
         after_ = after;
         if (open_.back().session.facts().first_character)
@@ -240,9 +244,8 @@ FinishedPytestSession PytestReader::finish(Open open, std::optional<Held> closin
     open.session.close_section(end);
     const size_t tail = std::min(end, open.session.facts().tail);
     const bool in_results = open.stage == Stage::results;
-    const auto died = closing || !in_results
-                          ? std::nullopt
-                          : printed_end(log_.text.substr(tail, end - tail));
+    const auto died =
+        closing || !in_results ? std::nullopt : printed_end(log_.text.substr(tail, end - tail));
     return finish_pytest_session(
         std::move(open.session),
         {.closing = closing ? std::optional(std::move(closing->closing)) : std::nullopt,

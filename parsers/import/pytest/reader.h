@@ -45,8 +45,8 @@ class PytestReader {
     struct Open {
         PytestSession session;
         Stage stage = Stage::results;
-        size_t width = 0;  // of its terminal; 0: unknown
-        int rank = 0;      // of the last part that began after the results
+        size_t width = 0;       // of its terminal; 0: unknown
+        int rank = 0;           // of the last part that began after the results
         bool captured = false;  // what tests printed stands among the sections
         std::optional<Held> held;
     };

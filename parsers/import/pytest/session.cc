@@ -155,7 +155,8 @@ void PytestSession::take_characters(const PytestCharacters& found, size_t offset
     facts_.all_ran = found.is_last;
     facts_.tail = after;
     for (const char c : found.characters) {
-        facts_.broken_subtests += c == 'u';
+        facts_.subtest_characters += c == 'u';
+        facts_.skipped_subtests += c == '-';
         const auto state = pytest_state_of(c);
         if (!state) continue;
         if (*state == State::errored) facts_.before_errors.push_back(last_character_);
@@ -179,8 +180,7 @@ bool PytestSession::open_section(std::string_view heading, size_t offset, size_t
 }
 
 void PytestSession::close_section(size_t end) {
-    if (section_is_open_)
-        facts_.sections.back().end = std::max(end, facts_.sections.back().body);
+    if (section_is_open_) facts_.sections.back().end = std::max(end, facts_.sections.back().body);
     section_is_open_ = false;
 }
 
@@ -197,8 +197,7 @@ void PytestSession::take_crash(std::string_view line) {
     const std::string_view node = line.substr(at + kCrashed.size());
     const size_t end = node.find('\'');
     if (end != std::string_view::npos && node.find("::") < end)
-        facts_.crashes.push_back(
-            {valid_utf8(node.substr(0, end)), valid_utf8(trimmed(line))});
+        facts_.crashes.push_back({valid_utf8(node.substr(0, end)), valid_utf8(trimmed(line))});
 }
 
 bool PytestSession::has_foreign_summary() {
@@ -228,7 +227,8 @@ bool PytestSession::agrees(const Closing& closing) const {
     if (!facts_.said.empty() && !facts_.said.back().any() && facts_.said.back().soft)
         ++seen[number(facts_.said.back().soft->state)];
     const bool subtests =
-        facts_.broken_subtests > 0 || count_in(closing, "subtests passed") > 0 ||
+        facts_.broken_subtests + facts_.subtest_characters > 0 ||
+        count_in(closing, "subtests passed") > 0 ||
         std::any_of(facts_.summaries.begin(), facts_.summaries.end(),
                     [](const PytestFacts::Summary& summary) { return summary.of_subtest; });
     const auto words = counted_words(name_of(Framework::pytest));

@@ -44,7 +44,7 @@ struct PytestFacts {
 
     std::string_view text;
     size_t begin = 0;
-    size_t tail = 0;  // behind the last result
+    size_t tail = 0;       // behind the last result
     bool started = false;  // by its first line
     bool in_order = true;  // one test after the other: no workers
     bool verbose = false;  // tests have lines
@@ -52,9 +52,11 @@ struct PytestFacts {
     std::optional<std::int64_t> selected;
     std::int64_t skipped_modules = 0;
     CaseTable cases;
-    std::vector<PytestSaid> said;  // of each
-    OutcomeCounts counts{};        // of all lines, or of all characters
-    std::int64_t broken_subtests = 0;
+    std::vector<PytestSaid> said;         // of each
+    OutcomeCounts counts{};               // of all lines, or of all characters
+    std::int64_t broken_subtests = 0;     // that have lines
+    std::int64_t subtest_characters = 0;  // "u": of sub-tests that broke, since pytest 9 of any
+    std::int64_t skipped_subtests = 0;    // "-"
     std::vector<Characters> characters;
     std::vector<State> before_errors;  // the character in front of each E
     std::optional<size_t> first_character;

@@ -58,10 +58,9 @@ int signs_of(const PytestEvent& event) {
 ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
                                std::string_view module) {
     std::vector<FinishedPytestSession> sessions;
-    PytestReader reader({.text = log, .module = module, .fallback = module},
-                        [&](FinishedPytestSession session) {
-                            sessions.push_back(std::move(session));
-                        });
+    PytestReader reader(
+        {.text = log, .module = module, .fallback = module},
+        [&](FinishedPytestSession session) { sessions.push_back(std::move(session)); });
     reader.read();
     FinishedPytestSession own = own_part(std::move(sessions), name_of(Framework::pytest));
     own.record.path = valid_utf8(module);

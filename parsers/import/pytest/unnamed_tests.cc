@@ -32,8 +32,10 @@ class UnnamedPytest {
   private:
     void add(std::string_view path, State state, std::int64_t count, std::string reason = {});
     void add_skips(std::int64_t& left);
-    void add_subtests(std::int64_t& failed);
-    void mark_modules();
+    [[nodiscard]] std::int64_t unnamed_subtests(std::int64_t failed) const;
+    void add_subtests(std::int64_t count);
+    void mark_modules(std::int64_t more);
+    [[nodiscard]] std::int64_t skips_beyond_tests() const;
 
     const PytestFacts& facts_;
     const PytestEnd& end_;
@@ -57,26 +59,32 @@ void UnnamedPytest::add_skips(std::int64_t& left) {
         const std::int64_t count = std::min(summary.count, left);
         if (count <= 0) continue;
         const size_t colon = summary.text.find(": ");
-        const std::string path =
-            valid_utf8(std::string_view(summary.text).substr(0, colon).substr(0, summary.text.find(':')));
+        const std::string path = valid_utf8(
+            std::string_view(summary.text).substr(0, colon).substr(0, summary.text.find(':')));
         add(path, State::skipped, count,
-            colon == std::string::npos ? std::string() : valid_utf8(summary.text.substr(colon + 2)));
+            colon == std::string::npos ? std::string()
+                                       : valid_utf8(summary.text.substr(colon + 2)));
         by_file_[path][index_of(State::skipped)] += count;
         left -= count;
     }
 }
 
-// Failed sub-tests that nothing names, of a test that failed.
-void UnnamedPytest::add_subtests(std::int64_t& failed) {
-    const auto parent =
-        std::find_if(record_.cases.begin(), record_.cases.end(), [](const CaseRecord& c) {
-            return c.state == State::failed && c.subcases.empty();
-        });
+// Of `failed` outcomes without a name, those that have no character of a test.
+std::int64_t UnnamedPytest::unnamed_subtests(std::int64_t failed) const {
+    if (facts_.subtest_characters == 0 || !end_.closing) return 0;
+    const std::int64_t beyond =
+        count_in(*end_.closing, "failed") - facts_.counts[index_of(State::failed)];
+    return std::clamp<std::int64_t>(beyond, 0, failed);
+}
+
+// They are of a test that failed.
+void UnnamedPytest::add_subtests(std::int64_t count) {
+    const auto parent = std::find_if(
+        record_.cases.begin(), record_.cases.end(),
+        [](const CaseRecord& c) { return c.state == State::failed && c.subcases.empty(); });
     if (parent == record_.cases.end()) return;
-    const std::int64_t subs = std::min(failed, facts_.broken_subtests);
-    for (std::int64_t n = 1; n <= subs; ++n)
+    for (std::int64_t n = 1; n <= std::min(count, Unnamed::kMost); ++n)
         parent->subcases.push_back({"<unnamed " + std::to_string(n) + ">", State::failed, {}, {}});
-    failed -= std::max<std::int64_t>(subs, 0);
 }
 
 void UnnamedPytest::add_counted() {
@@ -88,19 +96,22 @@ void UnnamedPytest::add_counted() {
     OutcomeCounts named{};
     for (const CaseRecord& c : record_.cases) {
         add_outcomes(named, c, record_.framework);
-        add_outcomes(by_file_[std::string(module_of(c))], c, record_.framework);
+        if (!facts_.verbose)
+            add_outcomes(by_file_[std::string(module_of(c))], c, record_.framework);
     }
-    for (size_t n = 0; n < left.size(); ++n) left[n] = std::max<std::int64_t>(left[n] - named[n], 0);
-    if (facts_.verbose) {
-        // Each test has its line: one that is missing shows in the totals.
-        const std::int64_t skips = left[index_of(State::skipped)];
-        // Workers do not tell how many modules skip as a whole.
-        const std::int64_t modules =
-            facts_.in_order ? std::min(skips, facts_.skipped_modules) : skips;
-        left = {};
-        left[index_of(State::skipped)] = modules;
-    }
-    if (facts_.broken_subtests > 0) add_subtests(left[index_of(State::failed)]);
+    for (size_t n = 0; n < left.size(); ++n)
+        left[n] = std::max<std::int64_t>(left[n] - named[n], 0);
+    std::int64_t& skips = left[index_of(State::skipped)];
+    const bool subtests =
+        facts_.selected && end_.closing && count_in(*end_.closing, "subtests passed") > 0;
+    const std::int64_t beyond = std::min(skips, skips_beyond_tests());
+    const std::int64_t modules = subtests ? std::min(beyond, facts_.skipped_modules) : beyond;
+    // Verbose, each test has its line: one that is missing shows in the totals.
+    const std::int64_t rows = facts_.verbose ? modules : skips - beyond + modules;
+    if (facts_.verbose) left = {};
+    skips = rows;
+    const std::int64_t subs = unnamed_subtests(left[index_of(State::failed)]);
+    left[index_of(State::failed)] -= subs;
     add_skips(left[index_of(State::skipped)]);
     for (const PytestFacts::Characters& file : facts_.characters) {
         if (file.file.empty()) continue;
@@ -115,19 +126,20 @@ void UnnamedPytest::add_counted() {
     }
     for (const CountedWord& known : counted_words(record_.framework))
         add({}, known.state, left[index_of(known.state)]);
-    mark_modules();
+    mark_modules(modules);
+    if (subs > 0) add_subtests(subs);
 }
 
-// Modules that skip as a whole are among what is skipped, and were not collected.
-void UnnamedPytest::mark_modules() {
+// What is counted as skipped and has neither a line nor a character: modules that skip as a whole,
+// and sub-tests, where the closing counts any.
+std::int64_t UnnamedPytest::skips_beyond_tests() const {
+    if (!end_.closing || !end_.sure) return 0;
+    const std::int64_t tests = facts_.counts[index_of(State::skipped)] + facts_.skipped_subtests;
+    return std::max<std::int64_t>(count_in(*end_.closing, "skipped") - tests, 0);
+}
+
+void UnnamedPytest::mark_modules(std::int64_t more) {
     std::vector<CaseRecord>& cases = record_.cases;
-    std::int64_t more = -facts_.selected.value_or(0);
-    bool ran = false;
-    for (const CaseRecord& c : cases) {
-        more += !c.pseudo;
-        ran = ran || (!c.pseudo && c.state != State::skipped && c.state != State::not_run);
-    }
-    if (!facts_.selected && ran) return;
     for (size_t i = cases.size(); i-- > 0 && more > 0;) {
         if (cases[i].state != State::skipped || !cases[i].name.starts_with("<unnamed ")) continue;
         cases[i].pseudo = true;

@@ -72,7 +72,6 @@ class PytestFinish {
     [[nodiscard]] std::string_view doubt() const { return doubt_; }
 
   private:
-    size_t find_or_add(std::string_view node);
     size_t add(CaseRecord c);
     size_t module_case(const std::string& path);
     size_t test_headed(PytestHeadings& headings, const std::string& name, const Failure& failure);
@@ -93,14 +92,6 @@ class PytestFinish {
 size_t PytestFinish::add(CaseRecord c) {
     facts_.said.emplace_back();
     return facts_.cases.add(std::move(c));
-}
-
-size_t PytestFinish::find_or_add(std::string_view node) {
-    CaseRecord c;
-    c.id = c.name = valid_utf8(node);
-    c.started = true;
-    const auto known = facts_.cases.find(c.name);
-    return known ? *known : add(std::move(c));
 }
 
 size_t PytestFinish::module_case(const std::string& path) {
@@ -134,7 +125,7 @@ void PytestFinish::add_summaries() {
         if (facts_.verbose && (!broken || summary.of_subtest)) continue;
         const SummaryText text = split(summary);
         if (text.node.find("::") == std::string_view::npos) continue;
-        const size_t i = find_or_add(text.node);
+        const size_t i = place_of_test(facts_, text.node);
         if (summary.of_subtest) continue;
         PytestSaid& said = facts_.said[i];
         if (facts_.verbose && said.any()) {
@@ -159,7 +150,7 @@ size_t PytestFinish::test_headed(PytestHeadings& headings, const std::string& na
     std::string tail;
     const size_t bracket = std::min(name.find('['), name.size());
     for (const char c : name.substr(0, bracket)) tail += c == '.' ? "::" : std::string(1, c);
-    const size_t i = find_or_add(fmt::format("{}::{}{}", path, tail, name.substr(bracket)));
+    const size_t i = place_of_test(facts_, fmt::format("{}::{}{}", path, tail, name.substr(bracket)));
     headings.add(facts_.cases[i].name, i);
     return i;
 }
@@ -182,7 +173,7 @@ void PytestFinish::add_section(const PytestFacts::Section& section, PytestHeadin
     failure.phase = owner.phase;
     failure.counted = owner.phase == Phase::call ? State::failed : State::errored;
     if (owner.kind == PytestOwner::Kind::module) {
-        const size_t i = module_case(end_.module.empty() ? owner.name : std::string(end_.module));
+        const size_t i = module_case(valid_utf8(facts_.module.empty() ? owner.name : facts_.module));
         facts_.said[i].errored = true;
         keep_failure(facts_.cases[i], std::move(failure));
         return;
@@ -221,8 +212,8 @@ void PytestFinish::add_summarised() {
         const bool of_test = text.node.find("::") != std::string_view::npos;
         if (!of_test && summary.state == State::failed) continue;
         const size_t i =
-            of_test ? find_or_add(text.node)
-                    : module_case(valid_utf8(end_.module.empty() ? text.node : end_.module));
+            of_test ? place_of_test(facts_, text.node)
+                    : module_case(valid_utf8(facts_.module.empty() ? text.node : facts_.module));
         CaseRecord& c = facts_.cases[i];
         if (summary.of_subtest) {
             const std::string label = valid_utf8(summary.label);
@@ -240,7 +231,7 @@ void PytestFinish::add_summarised() {
 
 void PytestFinish::add_crashes() {
     for (const PytestFacts::Crash& crash : facts_.crashes) {
-        const size_t i = find_or_add(crash.node);
+        const size_t i = place_of_test(facts_, crash.node);
         CaseRecord& c = facts_.cases[i];
         facts_.said[i] = {};
         facts_.said[i].add(State::crashed);
@@ -252,15 +243,15 @@ void PytestFinish::add_crashes() {
 }
 
 void PytestFinish::add_skipped_module() {
-    if (end_.module.empty() || facts_.skipped_modules == 0) return;
-    facts_.said[module_case(std::string(end_.module))].add(State::skipped);
+    if (facts_.module.empty() || facts_.skipped_modules == 0) return;
+    facts_.said[module_case(facts_.module)].add(State::skipped);
 }
 
 // pytest itself broke, or there is no session.
 void PytestFinish::add_internal_error(std::vector<Diagnostic>& diagnostics) {
     if (facts_.internal_error.empty() && !facts_.conftest) return;
     CaseRecord c;
-    c.id = std::string(end_.module.empty() ? end_.fallback : end_.module) + "::<session>";
+    c.id = (facts_.module.empty() ? std::string(end_.fallback) : facts_.module) + "::<session>";
     c.name = "<session>";
     c.pseudo = true;
     c.phase = Phase::load;
@@ -348,15 +339,6 @@ void PytestFinish::resolve(std::vector<Progress>& progress) {
     for (size_t i = 0; i < facts_.cases.size(); ++i) progress.push_back(resolve(i));
 }
 
-// "tests/test_a.py::A::test_x" is of the one module that is known, wherever its file was.
-void name_module(std::vector<CaseRecord>& cases, std::string_view module) {
-    if (module.empty()) return;
-    for (CaseRecord& c : cases) {
-        const size_t names = c.id.find("::");
-        if (names != std::string::npos) c.id = fmt::format("{}{}", module, c.id.substr(names));
-    }
-}
-
 // How the process ended of which only its log is known.
 ProcessEnd end_of(const PytestFacts& facts, const PytestEnd& end, bool finished) {
     if (finished) return kInOrder;
@@ -386,7 +368,6 @@ FinishedPytestSession finish_pytest_session(PytestSession session, const PytestE
     finish.resolve(finished.progress);
     finish.settle_teardowns(end.closing);
     record.cases = std::move(facts.cases.all());
-    name_module(record.cases, end.module);
     record.closing = end.closing;
     // With -qq nothing is its closing.
     const bool broke = facts.counts[static_cast<size_t>(State::failed)] +

@@ -20,7 +20,6 @@ struct PytestEnd {
     bool sure = false;               // it counts what was seen
     std::optional<ProcessEnd> died;  // as printed, where there is none
     bool summarised = false;         // its summary has begun
-    std::string_view module;         // all tests are of it; empty: their node ids tell
     std::string_view fallback;
 };
 

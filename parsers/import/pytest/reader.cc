@@ -59,7 +59,7 @@ void PytestReader::read() {
 }
 
 void PytestReader::begin(size_t offset) {
-    open_.push_back({.session = PytestSession(log_.text, offset), .held = {}});
+    open_.push_back({.session = PytestSession(log_.text, offset, log_.module), .held = {}});
 }
 
 void PytestReader::take(const PytestEvent& event) {
@@ -253,7 +253,6 @@ FinishedPytestSession PytestReader::finish(Open open, std::optional<Held> closin
          .sure = sure,
          .died = died,
          .summarised = open.stage == Stage::summary,
-         .module = log_.module,
          .fallback = fallback_},
         room_);
 }

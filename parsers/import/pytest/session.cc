@@ -24,6 +24,16 @@ size_t number(State state) { return static_cast<size_t>(state); }
 
 }  // namespace
 
+size_t place_of_test(PytestFacts& facts, std::string_view node) {
+    CaseRecord c;
+    c.name = valid_utf8(node);
+    if (const auto known = facts.cases.find(c.name)) return *known;
+    c.id = facts.module.empty() ? c.name : facts.module + c.name.substr(c.name.find("::"));
+    c.started = true;
+    facts.said.emplace_back();
+    return facts.cases.add(std::move(c));
+}
+
 void PytestSession::take_preamble(const PytestEvent& event) {
     if (event.kind == PytestEvent::Kind::root) {
         facts_.root = valid_utf8(trimmed(event.rest.substr(0, event.rest.find(", "))));
@@ -68,27 +78,18 @@ void PytestSession::take_node(const PytestNode& node, size_t after) {
     if (!facts_.in_order && !node.of_worker) return;
     facts_.verbose = true;
     facts_.tail = after - std::min(after, node.status ? 0 : node.output.size() + 1);
-    const std::string name = valid_utf8(node.node);
-    auto i = facts_.cases.find(name);
-    const bool last = i && *i + 1 == facts_.cases.size();
-    if (facts_.in_order && !last) {
-        if (is_open()) open_ = facts_.cases.size() - 1;
+    const std::optional<size_t> open =
+        is_open() ? std::optional(facts_.cases.size() - 1) : std::nullopt;
+    const size_t before = facts_.cases.size();
+    const bool goes_on = before > 0 && facts_.cases[before - 1].name == node.node;
+    if (facts_.in_order && !goes_on) {
+        if (open) open_ = open;
         end_results();
     }
-    if (node.of_subtest) {
-        if (i && node.status) ++facts_.broken_subtests;
-        if (i) return;
-    }
-    if (!i) {
-        CaseRecord c;
-        c.id = c.name = name;
-        c.started = true;
-        i = facts_.cases.add(std::move(c));
-        facts_.said.emplace_back();
-        facts_.broken_subtests += node.of_subtest && node.status;
-    }
+    const size_t i = place_of_test(facts_, node.node);
+    facts_.broken_subtests += node.of_subtest && node.status;
     if (node.of_subtest) return;
-    PytestSaid& said = facts_.said[*i];
+    PytestSaid& said = facts_.said[i];
     if (!node.status) {
         if (node.unsure)
             said.unsure = pytest_status_at_end(node.output);
@@ -99,7 +100,7 @@ void PytestSession::take_node(const PytestNode& node, size_t after) {
     count(said, -1);
     said.add(node.status->state);
     count(said, 1);
-    CaseRecord& c = facts_.cases[*i];
+    CaseRecord& c = facts_.cases[i];
     c.duration_s += node.status->duration_s;
     if (said.call == node.status->state && c.reason.empty()) c.reason = node.status->reason;
 }

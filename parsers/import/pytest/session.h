@@ -14,6 +14,7 @@
 #include "parsers/import/pytest/headings.h"
 #include "parsers/outcomes.h"
 #include "parsers/record.h"
+#include "parsers/text.h"
 
 namespace compat::parsers {
 
@@ -43,6 +44,7 @@ struct PytestFacts {
     };
 
     std::string_view text;
+    std::string module;  // of all tests; empty: their node ids tell
     size_t begin = 0;
     size_t tail = 0;       // behind the last result
     bool started = false;  // by its first line
@@ -72,10 +74,14 @@ struct PytestFacts {
     bool timed_out = false;
 };
 
+// The place of the test with the node id, which is new or known.
+size_t place_of_test(PytestFacts& facts, std::string_view node);
+
 class PytestSession {
   public:
-    PytestSession(std::string_view text, size_t begin) {
+    PytestSession(std::string_view text, size_t begin, std::string_view module) {
         facts_.text = text;
+        facts_.module = valid_utf8(module);
         facts_.begin = facts_.tail = begin;
     }
 

@@ -13,11 +13,12 @@ constexpr char kEscape = '\x1b';
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // A "0" stands for any digit, "?" for any character.
-constexpr std::array<std::string_view, 4> kTimes{
+constexpr std::array<std::string_view, 5> kTimes{
     "0000-00-00T00:00:00.0000000Z ",     // GitHub
     "0000-00-00T00:00:00.000000Z 00? ",  // GitLab: the stream, "O" or "E"
     "[0000-00-00T00:00:00.000Z] ",       // Jenkins, of a pipeline
-    "00:00:00 ",                         // Jenkins, of a freestyle job
+    "00:00:00  ",                        // Jenkins, of a freestyle job
+    "00:00:00 ",                         // the same, in its pages
 };
 // Of lines that are the CI system's own. GitLab's may follow one another on a line.
 constexpr std::array<std::string_view, 3> kOwnLines{"##[", "section_start:", "section_end:"};
@@ -34,7 +35,8 @@ size_t length_of(std::string_view line, std::string_view form) {
         [](char like, char c) { return like == '0' ? is_digit(c) : like == '?' || c == like; });
     if (!fits) return 0;
     if (line.size() == size) return size;
-    return line[size] == ' ' || line[size] == '+' ? size + 1 : 0;
+    const bool goes_on = form[size - 1] == '?' && line[size] == '+';
+    return line[size] == ' ' || goes_on ? size + 1 : 0;
 }
 
 // `gh run view --log` writes "job\tstep\t" in front of the time.

@@ -472,7 +472,7 @@ TEST(UnittestForeign, SectionsAmongWhatABufferedTestPrinted) {
 
 // Nothing tells such lines from those of the run.
 TEST(UnittestForeign, LinesOfTestsThatATestPrintedDoNotAddUp) {
-    for (const std::string text :
+    for (const std::string& text :
          {"test_a (t.T.test_a) ... ok\ntest_b (t.T.test_b) ... test_ghost (t.T.test_ghost) ... ok\n"
           "ok\ntest_c (t.T.test_c) ... ok\n" +
               closing("3 tests", "OK"),

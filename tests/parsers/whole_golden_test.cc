@@ -151,6 +151,11 @@ TEST_P(WholeUnittest, IsWhatUnittestSays) {
         EXPECT_FALSE(parts[0].finished);
         return;
     }
+    // Without lines, nothing tells a test that skips from a class that does.
+    if (GetParam().stem() == "quiet") {
+        EXPECT_TRUE(is_ambiguous(parts));
+        return;
+    }
     json model = json::parse(content(GetParam().parent_path() / "model.json"));
     EXPECT_EQ(parts[0].path, "");
     expect_adds_up(parts[0]);

@@ -66,8 +66,9 @@ class PytestFinish {
     void add_skipped_module();
     void add_internal_error(std::vector<Diagnostic>& diagnostics);
     void resolve(std::vector<Progress>& progress);
-    // What the calls of tests came to whose tear-downs broke, where no line tells.
-    void settle_teardowns(const std::optional<Closing>& closing);
+    // Of a session that is not verbose: what the calls of tests came to whose tear-downs broke, and
+    // what nothing tells.
+    void settle_quiet(const std::optional<Closing>& closing);
     // Why the states may be wrong though the totals agree; empty: they are not.
     [[nodiscard]] std::string_view doubt() const { return doubt_; }
 
@@ -143,6 +144,7 @@ void PytestFinish::add_summaries() {
 size_t PytestFinish::test_headed(PytestHeadings& headings, const std::string& name,
                                  const Failure& failure) {
     if (const auto known = headings.find(name)) return *known;
+    doubt_ = "no summary names the tests that failed";
     std::string path =
         failure.frames.empty() ? std::string(end_.fallback) : failure.frames.front().file;
     if (!facts_.root.empty() && path.starts_with(facts_.root + "/"))
@@ -150,7 +152,8 @@ size_t PytestFinish::test_headed(PytestHeadings& headings, const std::string& na
     std::string tail;
     const size_t bracket = std::min(name.find('['), name.size());
     for (const char c : name.substr(0, bracket)) tail += c == '.' ? "::" : std::string(1, c);
-    const size_t i = place_of_test(facts_, fmt::format("{}::{}{}", path, tail, name.substr(bracket)));
+    const size_t i =
+        place_of_test(facts_, fmt::format("{}::{}{}", path, tail, name.substr(bracket)));
     headings.add(facts_.cases[i].name, i);
     return i;
 }
@@ -173,7 +176,8 @@ void PytestFinish::add_section(const PytestFacts::Section& section, PytestHeadin
     failure.phase = owner.phase;
     failure.counted = owner.phase == Phase::call ? State::failed : State::errored;
     if (owner.kind == PytestOwner::Kind::module) {
-        const size_t i = module_case(valid_utf8(facts_.module.empty() ? owner.name : facts_.module));
+        const size_t i =
+            module_case(valid_utf8(facts_.module.empty() ? owner.name : facts_.module));
         facts_.said[i].errored = true;
         keep_failure(facts_.cases[i], std::move(failure));
         return;
@@ -315,7 +319,7 @@ Progress PytestFinish::resolve(size_t i) {
     return Progress::ended;
 }
 
-void PytestFinish::settle_teardowns(const std::optional<Closing>& closing) {
+void PytestFinish::settle_quiet(const std::optional<Closing>& closing) {
     if (facts_.verbose) return;
     const bool told = facts_.in_order && facts_.before_errors.size() == errors_.size();
     const bool others = closing && count_in(*closing, "skipped") + count_in(*closing, "xfailed") +
@@ -327,6 +331,11 @@ void PytestFinish::settle_teardowns(const std::optional<Closing>& closing) {
         if (!told && others) doubt_ = "no line tells what tests came to whose tear-down broke";
         if (told && !is_failed(facts_.before_errors[k])) c.call_state = facts_.before_errors[k];
     }
+    const auto failed = std::count_if(
+        facts_.summaries.begin(), facts_.summaries.end(),
+        [](const PytestFacts::Summary& summary) { return summary.state == State::failed; });
+    if (failed > 0 && closing && failed != count_in(*closing, "failed"))
+        doubt_ = "the summary does not name as many tests as failed";
     for (size_t i = 0; i < facts_.cases.size(); ++i) {
         const CaseRecord& c = facts_.cases[i];
         if (c.state == State::errored && !c.pseudo && !c.call_state &&
@@ -366,7 +375,7 @@ FinishedPytestSession finish_pytest_session(PytestSession session, const PytestE
     finish.add_skipped_module();
     finish.add_internal_error(record.diagnostics);
     finish.resolve(finished.progress);
-    finish.settle_teardowns(end.closing);
+    finish.settle_quiet(end.closing);
     record.cases = std::move(facts.cases.all());
     record.closing = end.closing;
     // With -qq nothing is its closing.

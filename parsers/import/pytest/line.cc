@@ -82,6 +82,14 @@ std::string_view without_progress(std::string_view line) {
 
 // As pytest_status_of(), without any progress after it.
 std::optional<PytestStatus> bare_status_of(std::string_view text) {
+    // Of PyTorch's own plugin, behind the reason.
+    if (text.ends_with("s]") && text.find(") [") != std::string_view::npos) {
+        const size_t open = text.rfind(") [");
+        const auto seconds = seconds_of(text.substr(open + 3, text.size() - open - 4));
+        auto status = seconds ? bare_status_of(text.substr(0, open + 1)) : std::nullopt;
+        if (status) status->duration_s = *seconds;
+        return status;
+    }
     for (const OutcomeWord& known : kOutcomeWords) {
         if (!text.starts_with(known.word)) continue;
         std::string_view rest = text.substr(known.word.size());

@@ -107,8 +107,7 @@ void UnnamedPytest::add_counted() {
     const std::int64_t beyond = std::min(skips, skips_beyond_tests());
     const std::int64_t modules = subtests ? std::min(beyond, facts_.skipped_modules) : beyond;
     // Verbose, each test has its line: one that is missing shows in the totals.
-    const std::int64_t subskips =
-        end_.sure ? std::min(skips - beyond, facts_.skipped_subtests) : 0;
+    const std::int64_t subskips = end_.sure ? std::min(skips - beyond, facts_.skipped_subtests) : 0;
     const std::int64_t rows = facts_.verbose ? modules : skips - beyond - subskips + modules;
     if (facts_.verbose) left = {};
     skips = rows;

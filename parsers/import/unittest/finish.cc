@@ -229,6 +229,8 @@ bool UnnamedTests::add_counted(const Closing& closing, const UnittestFacts& fact
     add_fixtures(of_fixtures, {});
     add(State::xfailed, expected);
     add(State::xpassed, unexpected);
+    // Python 3.12.1 leaves tests that skip out of what ran: they look as if a fixture skipped.
+    if (of_fixtures > 0) return false;
     return skipped == 0 || !facts.first_character ||
            (seen(State::passed) == passed && seen(State::skipped) == skipped);
 }
@@ -285,7 +287,7 @@ FinishedUnittestRun finish_unittest_run(UnittestRun run, std::optional<Closing> 
     if (facts.verbose)
         unnamed.add_skips(facts, unsaid_skips(facts, record));
     else if (record.closing && !unnamed.add_counted(*record.closing, facts))
-        add_doubt(record, facts.begin, "output among the characters of the tests", kAdvice);
+        add_doubt(record, facts.begin, "nothing tells whether tests or their fixtures were skipped", kAdvice);
     else if (!record.closing)
         unnamed.add_characters(facts);
     unnamed.tell(facts.begin);

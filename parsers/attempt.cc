@@ -9,10 +9,10 @@
 #include "parsers/diagnosis/diagnose.h"
 #include "parsers/diagnosis/signature.h"
 #include "parsers/events.h"
+#include "parsers/import/pytest/text.h"
+#include "parsers/import/unittest/text.h"
 #include "parsers/last_words.h"
-#include "parsers/pytest_text.h"
 #include "parsers/text.h"
-#include "parsers/unittest_text.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {

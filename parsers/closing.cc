@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "parsers/import/unittest/header.h"
 #include "parsers/text.h"
-#include "parsers/unittest_header.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {

@@ -7,10 +7,10 @@
 #include "parsers/import/gtest/googletest_json.h"
 #include "parsers/import/gtest/googletest_text.h"
 #include "parsers/import/junit/junit_xml.h"
+#include "parsers/import/pytest/text.h"
 #include "parsers/import/torchdevice/torchdevice_json.h"
 #include "parsers/import/torchdevice/torchdevice_log.h"
-#include "parsers/pytest_text.h"
-#include "parsers/unittest_text.h"
+#include "parsers/import/unittest/text.h"
 
 namespace compat::parsers {
 
@@ -58,10 +58,6 @@ Signs signs_in(std::string_view bytes) {
     Signs signs{};
     for (const DialectReader& reader : kReaders)
         signs[static_cast<size_t>(reader.dialect)] = reader.likeness(beginning, end);
-    int& pytest = signs[static_cast<size_t>(Dialect::pytest_text)];
-    const int unittest = signs[static_cast<size_t>(Dialect::unittest_text)];
-    if (pytest > 0 && pytest <= unittest && pytest_encloses_unittest(beginning, end))
-        pytest = unittest + 1;
     return signs;
 }
 

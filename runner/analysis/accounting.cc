@@ -9,48 +9,23 @@
 #include <utility>
 
 #include "parsers/closing.h"
+#include "parsers/text.h"
+#include "parsers/outcomes.h"
 #include "runner/analysis/marks.h"
 #include "runner/base/framework.h"
 
 namespace compat::analysis {
 
 namespace {
+using parsers::add_outcomes;
 using parsers::CaseRecord;
 using parsers::Closing;
 using parsers::count_in;
-using parsers::Failure;
+using parsers::counted_words;
+using parsers::CountedWord;
 using parsers::ModuleRecord;
 using parsers::Phase;
 using parsers::State;
-
-// A framework's word for each state, in the order in which it prints them.
-struct FrameworkWord {
-    std::string_view word;
-    State state;
-};
-constexpr std::array<FrameworkWord, 5> kUnittestWords{{
-    {"failures", State::failed},
-    {"errors", State::errored},
-    {"skipped", State::skipped},
-    {"expected failures", State::xfailed},
-    {"unexpected successes", State::xpassed},
-}};
-constexpr std::array<FrameworkWord, 6> kPytestWords{{
-    {"failed", State::failed},
-    {"passed", State::passed},
-    {"skipped", State::skipped},
-    {"xfailed", State::xfailed},
-    {"xpassed", State::xpassed},
-    {"errors", State::errored},
-}};
-
-constexpr std::array<FrameworkWord, 3> kGtestWords{{
-    {"passed", State::passed},
-    {"skipped", State::skipped},
-    {"failed", State::failed},
-}};
-// Its line gives passed tests, skipped ones included, only in per cent.
-constexpr std::array<FrameworkWord, 1> kCtestWords{{{"failed", State::failed}}};
 
 // An attribute of a JUnit XML file (parsers/import/junit/junit_xml.h).
 constexpr std::string_view kTests = "tests";
@@ -58,52 +33,7 @@ constexpr std::string_view kTests = "tests";
 constexpr std::string_view kRan = "ran";
 constexpr std::string_view kEvents = "events";
 
-std::span<const FrameworkWord> words_of(std::string_view framework) {
-    const auto known = framework_of(framework);
-    if (!known) return {};
-    switch (*known) {
-        case Framework::unittest:
-            return kUnittestWords;
-        case Framework::pytest:
-            return kPytestWords;
-        case Framework::gtest:
-            return kGtestWords;
-        case Framework::ctest:
-            return kCtestWords;
-    }
-    return {};
-}
-
 std::int64_t& at(StateCounts& counts, State state) { return counts[static_cast<size_t>(state)]; }
-
-bool is_broken(State state) { return state == State::failed || state == State::errored; }
-
-// The state under which the framework counts a failure after the first.
-State counted_state(const Failure& failure, std::string_view framework) {
-    if (failure.counted) return *failure.counted;
-    if (is_framework(framework, Framework::pytest))
-        return failure.phase == Phase::call ? State::failed : State::errored;
-    return failure.type == "AssertionError" ? State::failed : State::errored;
-}
-
-// Adds the outcomes that the framework counts for one case.
-void tally(StateCounts& counts, const CaseRecord& c, std::string_view framework) {
-    const State own = c.call_state.value_or(c.state);
-    bool own_counted = false;
-    const auto count = [&](const Failure& failure, State state) {
-        if (!is_broken(state) && state != State::xfailed) return;
-        ++at(counts, state);
-        // An expected failure of the tear-down is counted beside the outcome of the call.
-        const bool is_expected_teardown =
-            state == State::xfailed && failure.phase == Phase::teardown;
-        own_counted = own_counted || (state == own && !is_expected_teardown);
-    };
-    if (c.failure) count(*c.failure, c.failure->counted.value_or(c.state));
-    for (const Failure& more : c.also) count(more, counted_state(more, framework));
-    if (!own_counted) ++at(counts, own);
-    for (const parsers::SubCase& sub : c.subcases)
-        if (is_broken(sub.state) || sub.state == State::skipped) ++at(counts, sub.state);
-}
 
 // Such a framework counts each test that it began once: as passed, skipped or failed.
 bool counts_tests(std::string_view framework) {
@@ -161,7 +91,7 @@ StateCounts counted_by_framework(const ModuleRecord& record) {
         if (!is_in_totals(c, record.framework)) continue;
         const bool once = is_framework(record.framework, Framework::unittest) && before &&
                           same_fixture(*before, c);
-        if (!once) tally(counts, c, record.framework);
+        if (!once) add_outcomes(counts, c, record.framework);
         before = &c;
     }
     return counts;
@@ -189,7 +119,7 @@ bool has_only_subtest_elements(const CaseRecord& c) {
 bool has_second_element(const CaseRecord& c) {
     return c.failure && c.failure->phase == Phase::call &&
            std::any_of(c.also.begin(), c.also.end(),
-                       [](const Failure& f) { return f.phase == Phase::teardown; });
+                       [](const parsers::Failure& f) { return f.phase == Phase::teardown; });
 }
 
 // The totals of a file: of all outcomes, or of each test once by its state.
@@ -204,7 +134,7 @@ Closing junit_totals(const ModuleRecord& record, bool by_outcome) {
             disabled += !c.started && c.state == State::skipped ? 1 : 0;
             continue;
         }
-        tally(counts, c, record.framework);
+        add_outcomes(counts, c, record.framework);
         const bool not_in_tests = is_framework(record.framework, Framework::pytest)
                                       ? has_second_element(c)
                                       : has_only_subtest_elements(c);
@@ -281,6 +211,7 @@ void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
 }  // namespace
 
 std::string Mismatch::text() const {
+    if (what.starts_with(parsers::kAmbiguous)) return fmt::format("byte {}: {}", ours, what);
     if (what == kEvents)
         return fmt::format("its log is all there is of it, and breaks off after {} tests", ours);
     if (what == "collected") return fmt::format("{} in one state each, {} collected", ours, theirs);
@@ -294,7 +225,7 @@ std::optional<Closing> expected_closing(const ModuleRecord& record) {
         closing.text = text_of(closing);
         return closing;
     }
-    const std::span<const FrameworkWord> words = words_of(record.framework);
+    const std::span<const CountedWord> words = counted_words(record.framework);
     if (!record.finished || words.empty()) return std::nullopt;
     StateCounts counts = counted_by_framework(record);
     Closing closing;
@@ -303,7 +234,7 @@ std::optional<Closing> expected_closing(const ModuleRecord& record) {
             std::count_if(record.cases.begin(), record.cases.end(), [&](const CaseRecord& c) {
                 return c.started || is_prevented_by_setup(c, record.framework);
             });
-    for (const FrameworkWord& known : words)
+    for (const CountedWord& known : words)
         closing.counts.emplace_back(std::string(known.word), at(counts, known.state));
     closing.text = text_of(closing);
     return closing;
@@ -324,6 +255,9 @@ ModuleAccounting account(const ModuleRecord& record) {
     if (record.from_text && !record.finished && (has_test || cut_off))
         result.mismatches.push_back({std::string(kEvents), sum, 0});
     compare_closing(record, result.mismatches);
+    for (const parsers::Diagnostic& said : record.diagnostics)
+        if (said.message.starts_with(parsers::kAmbiguous))
+            result.mismatches.push_back({said.message, said.offset, 0});
     return result;
 }
 

@@ -17,8 +17,10 @@ using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
 
 // Two counts of the same thing that differ.
 struct Mismatch {
-    std::string what;  // "collected", "events" (gone), "ran", or a word of the closing line:
-                       // "failures", "passed"
+    // "collected", "events" (gone), "ran", a word of the closing line ("failures", "passed"), or
+    // what the reader of a text was in doubt of, with its offset as `ours`
+    // (parsers/import/doubt.h).
+    std::string what;
     std::int64_t ours = 0;
     std::int64_t theirs = 0;
 

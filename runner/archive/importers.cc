@@ -113,7 +113,8 @@ class Reading {
                                                        if (done) done = take(std::move(part), file);
                                                    });
         for (const auto& said : of_file) {
-            const bool differ = said.message.starts_with(parsers::kTotalsDiffer);
+            const bool differ = said.message.starts_with(parsers::kTotalsDiffer) ||
+                                said.message.starts_with(parsers::kAmbiguous);
             const std::string place = fmt::format("byte {}: {}", said.offset, said.message);
             if (differ)
                 sums_.mismatches.push_back({file.name, place});

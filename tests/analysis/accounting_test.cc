@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "parsers/attempt.h"
-#include "parsers/pytest_text.h"
-#include "parsers/unittest_text.h"
+#include "parsers/import/pytest/text.h"
+#include "parsers/import/unittest/text.h"
 #include "tests/parsers/golden_files.h"
 
 namespace compat::analysis {

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "parsers/import/foreign.h"
-#include "parsers/unittest_header.h"
+#include "parsers/import/unittest/header.h"
 
 namespace {
 

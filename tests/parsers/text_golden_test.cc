@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/closing.h"
-#include "parsers/pytest_text.h"
-#include "parsers/unittest_text.h"
+#include "parsers/import/pytest/text.h"
+#include "parsers/import/unittest/text.h"
 #include "tests/parsers/golden_files.h"
 #include "tests/parsers/oracle_model.h"
 
@@ -21,8 +21,10 @@ class UnittestText : public ::testing::TestWithParam<Golden> {};
 
 TEST_P(UnittestText, IsWhatUnittestSays) {
     const Golden& golden = GetParam();
-    const ModuleRecord record =
-        parse_unittest_text(golden.read(".log"), golden.end(), golden.module);
+    ModuleRecord record = parse_unittest_text(golden.read(".log"), golden.end(), golden.module);
+    // What a fixture skipped is counted, and no line names it.
+    std::erase_if(record.cases,
+                  [](const CaseRecord& c) { return c.name.starts_with("<unnamed "); });
     if (!golden.has(".model.json")) {
         // It died, in a test or before any: each way it has a row that says so.
         EXPECT_EQ(record.outcome, ModuleOutcome::crashed);

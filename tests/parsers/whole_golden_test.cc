@@ -8,8 +8,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "parsers/import/doubt.h"
 #include "parsers/import/foreign.h"
-#include "parsers/pytest_text.h"
+#include "parsers/import/pytest/text.h"
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 #include "tests/parsers/golden_files.h"
@@ -46,15 +47,12 @@ std::string test_name(const ::testing::TestParamInfo<fs::path>& info) {
     return name;
 }
 
-// `doubts`: the file says of itself that its sums may agree by chance.
-std::vector<ModuleRecord> read(std::string_view text, Dialect dialect, bool doubts = false) {
+std::vector<ModuleRecord> read(std::string_view text, Dialect dialect) {
     std::vector<ModuleRecord> parts;
     EXPECT_EQ(recognise(signs_in(text)), dialect);
     const auto said = read_foreign(dialect, {"run.log", text},
                                    [&](ModuleRecord part) { parts.push_back(std::move(part)); });
-    EXPECT_EQ(said.size(), doubts ? 1u : 0u);
-    for (const Diagnostic& doubt : said)
-        EXPECT_TRUE(doubts && doubt.message.starts_with(kTotalsDiffer)) << doubt.message;
+    for (const Diagnostic& one : said) ADD_FAILURE() << one.message;
     return parts;
 }
 
@@ -131,6 +129,15 @@ void expect_adds_up(const ModuleRecord& part) {
         ADD_FAILURE() << mismatch.text();
 }
 
+bool is_ambiguous(const std::vector<ModuleRecord>& parts) {
+    return std::any_of(parts.begin(), parts.end(), [](const ModuleRecord& part) {
+        const auto mismatches = analysis::account(part).mismatches;
+        return std::any_of(mismatches.begin(), mismatches.end(), [](const auto& mismatch) {
+            return mismatch.text().find(kAmbiguous) != std::string::npos;
+        });
+    });
+}
+
 constexpr const char* kTwice = "test_states.py::Fixtures::test_fail_and_teardown_error";
 
 class WholeUnittest : public ::testing::TestWithParam<fs::path> {};
@@ -142,6 +149,11 @@ TEST_P(WholeUnittest, IsWhatUnittestSays) {
     // Where a fixture closes what -b has put in place of stdout, unittest 3.12.1 itself breaks off.
     if (text.find("has no attribute 'getvalue'") != std::string::npos) {
         EXPECT_FALSE(parts[0].finished);
+        return;
+    }
+    // Without lines, nothing tells a test that skips from a class that does.
+    if (GetParam().stem() == "quiet") {
+        EXPECT_TRUE(is_ambiguous(parts));
         return;
     }
     json model = json::parse(content(GetParam().parent_path() / "model.json"));
@@ -160,9 +172,14 @@ TEST_P(WholeUnittest, IsWhatUnittestSays) {
 class WholePytest : public ::testing::TestWithParam<fs::path> {};
 
 TEST_P(WholePytest, IsWhatPytestSays) {
-    // Without sections an error may be of a set-up or of a tear-down.
-    const auto parts = read(content(GetParam()), Dialect::pytest_text, GetParam().stem() == "no");
+    const auto parts = read(content(GetParam()), Dialect::pytest_text);
     ASSERT_EQ(parts.size(), 1u);
+    // Without sections an error may be of a set-up or of a tear-down; of a test whose tear-down
+    // broke, characters of workers do not tell what its call came to.
+    if (GetParam().stem() == "no" || GetParam().stem() == "xdist") {
+        EXPECT_TRUE(is_ambiguous(parts));
+        return;
+    }
     expect_adds_up(parts[0]);
     const fs::path own = fs::path(GetParam()).replace_extension(".model.json");
     const fs::path model_file = fs::exists(own) ? own : GetParam().parent_path() / "model.json";
@@ -198,6 +215,8 @@ class OddUnittest : public ::testing::TestWithParam<fs::path> {};
 TEST_P(OddUnittest, IsWhatItsResultWasTold) {
     const std::string stem = GetParam().stem().string();
     const auto parts = read(content(GetParam()), Dialect::unittest_text);
+    // Where tests have no lines of their own, nothing tells what they print from what is the run's.
+    if (stem.find("-v") == std::string::npos && is_ambiguous(parts)) return;
     ASSERT_EQ(parts.size(), 1u);
     expect_adds_up(parts[0]);
     const std::string module = stem.substr(0, stem.find('-'));
@@ -210,6 +229,10 @@ class OddPytest : public ::testing::TestWithParam<fs::path> {};
 TEST_P(OddPytest, IsWhatItsReportsSaid) {
     const std::string stem = GetParam().stem().string();
     const auto parts = read(content(GetParam()), Dialect::pytest_text);
+    // Where tests have no lines of their own, nothing tells what they print from what is the
+    // session's; with -s, nor what is of a name.
+    const bool verbose = stem.find("-v") != std::string::npos && stem != "test_teardowns-v-s-rA";
+    if (!verbose && is_ambiguous(parts)) return;
     ASSERT_EQ(parts.size(), 1u);
     expect_adds_up(parts[0]);
     const std::string module = stem.substr(0, stem.find('-'));
@@ -224,7 +247,8 @@ TEST_P(OddPytest, IsWhatItsReportsSaid) {
         // Nothing names the tests there: as many are in each state.
         std::map<std::string, int> found;
         std::map<std::string, int> wanted;
-        for (const CaseRecord& c : parts[0].cases) ++found[std::string(name_of(c.state))];
+        for (const CaseRecord& c : parts[0].cases)
+            if (c.name != "<session>") ++found[std::string(name_of(c.state))];
         for (const auto& [id, said] : model["cases"].items()) ++wanted[said["state"]];
         EXPECT_EQ(found, wanted);
         return;
@@ -243,6 +267,7 @@ TEST(AttemptInFewWords, NamesWhatBroke) {
         EXPECT_EQ(record.outcome, ModuleOutcome::completed);
         std::vector<std::string> ids;
         for (const CaseRecord& c : record.cases) {
+            if (c.name.starts_with("<unnamed ")) continue;
             ids.push_back(c.id);
             EXPECT_EQ(c.state, State::failed);
             EXPECT_EQ(c.failure->frames.size(), 1u);

@@ -15,7 +15,7 @@
 #include "parsers/import/gtest/googletest_line.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/last_words.h"
-#include "parsers/log_lines.h"
+#include "parsers/import/lines.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 #include "runner/base/framework.h"
@@ -314,7 +314,7 @@ class TextReader {
     TextReader(const ForeignFile& file, const SeePart& see) : file_(file), see_(see) {}
 
     void read() {
-        for (LogLines lines(file_.bytes, 0, true); lines.next();) {
+        for (LogLines lines(file_.bytes); lines.next();) {
             const Event event = event_of(lines.line());
             if (event.kind == Kind::output)
                 print(lines.line());
@@ -403,7 +403,7 @@ bool begins_as_ctest(std::string_view beginning) {
     static const RE2 kCtest(
         R"(\d+: (?:Test command: |\[[ =-]).*|\s*\d+/\d+ Test +#.*|    +Start +\d+: .*)",
         RE2::Latin1);
-    for (LogLines lines(beginning, 0, true); lines.next();) {
+    for (LogLines lines(beginning); lines.next();) {
         if (RE2::FullMatch({lines.line().data(), lines.line().size()}, kCtest)) return true;
         if (googletest::begins_with_mark(lines.line())) return false;
     }

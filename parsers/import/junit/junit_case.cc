@@ -12,7 +12,7 @@
 #include "parsers/import/junit/junit_failure.h"
 #include "parsers/python_repr.h"
 #include "parsers/text.h"
-#include "parsers/unittest_header.h"
+#include "parsers/import/unittest/header.h"
 
 namespace compat::parsers {
 

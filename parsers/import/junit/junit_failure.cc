@@ -6,7 +6,7 @@
 #include <array>
 
 #include "parsers/diagnosis/traceback.h"
-#include "parsers/pytest_failure.h"
+#include "parsers/import/pytest/failure.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {

@@ -1,0 +1,85 @@
+#include "parsers/outcomes.h"
+
+#include <optional>
+
+#include "runner/base/framework.h"
+
+namespace compat::parsers {
+
+namespace {
+
+constexpr std::array<CountedWord, 5> kUnittestCounts{{
+    {"failures", State::failed},
+    {"errors", State::errored},
+    {"skipped", State::skipped},
+    {"expected failures", State::xfailed},
+    {"unexpected successes", State::xpassed},
+}};
+constexpr std::array<CountedWord, 6> kPytestCounts{{
+    {"failed", State::failed},
+    {"passed", State::passed},
+    {"skipped", State::skipped},
+    {"xfailed", State::xfailed},
+    {"xpassed", State::xpassed},
+    {"errors", State::errored},
+}};
+
+constexpr std::array<CountedWord, 3> kGtestCountWords{{
+    {"passed", State::passed},
+    {"skipped", State::skipped},
+    {"failed", State::failed},
+}};
+// Its line gives passed tests, skipped ones included, only in per cent.
+constexpr std::array<CountedWord, 1> kCtestCountWords{{{"failed", State::failed}}};
+
+std::int64_t& count_of(OutcomeCounts& counts, State state) {
+    return counts[static_cast<size_t>(state)];
+}
+
+bool is_failure(State state) { return state == State::failed || state == State::errored; }
+
+// The state under which the framework counts a failure after the first.
+State counted_state(const Failure& failure, std::string_view framework) {
+    if (failure.counted) return *failure.counted;
+    if (is_framework(framework, Framework::pytest))
+        return failure.phase == Phase::call ? State::failed : State::errored;
+    return failure.type == "AssertionError" ? State::failed : State::errored;
+}
+
+}  // namespace
+
+std::span<const CountedWord> counted_words(std::string_view framework) {
+    const auto known = framework_of(framework);
+    if (!known) return {};
+    switch (*known) {
+        case Framework::unittest:
+            return kUnittestCounts;
+        case Framework::pytest:
+            return kPytestCounts;
+        case Framework::gtest:
+            return kGtestCountWords;
+        case Framework::ctest:
+            return kCtestCountWords;
+    }
+    return {};
+}
+
+void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view framework) {
+    const State own = c.call_state.value_or(c.state);
+    bool own_counted = false;
+    const auto count = [&](const Failure& failure, State state) {
+        if (!is_failure(state) && state != State::xfailed) return;
+        ++count_of(counts, state);
+        // An expected failure of the tear-down is counted beside the outcome of the call.
+        const bool is_expected_teardown =
+            state == State::xfailed && failure.phase == Phase::teardown;
+        own_counted = own_counted || (state == own && !is_expected_teardown);
+    };
+    if (c.failure) count(*c.failure, c.failure->counted.value_or(c.state));
+    for (const Failure& more : c.also) count(more, counted_state(more, framework));
+    if (!own_counted) ++count_of(counts, own);
+    for (const SubCase& sub : c.subcases)
+        if (is_failure(sub.state) || sub.state == State::skipped) ++count_of(counts, sub.state);
+}
+
+}  // namespace compat::parsers

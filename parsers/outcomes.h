@@ -1,0 +1,27 @@
+// What a framework counts for a test, and the words of its closing line for it. Not for comparing
+// the sums (runner/analysis/accounting.h) nor for reading the line (closing.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+using OutcomeCounts = std::array<std::int64_t, kStateNames.size()>;  // by State
+
+// Adds what the framework counts for one case: the outcome of its call, each failure, and its
+// sub-tests that broke or were skipped.
+void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view framework);
+
+struct CountedWord {
+    std::string_view word;
+    State state;
+};
+// In the order in which the framework prints them; none for an unknown one.
+[[nodiscard]] std::span<const CountedWord> counted_words(std::string_view framework);
+
+}  // namespace compat::parsers

@@ -61,6 +61,9 @@ void append_valid_utf8(std::string& to, std::string_view bytes);
 // not those of its tests.
 inline constexpr std::string_view kTotalsDiffer = "totals differ: ";
 
+// With this begins the message of a diagnostic where a text may be read in more than one way.
+inline constexpr std::string_view kAmbiguous = "ambiguous: ";
+
 // Collects diagnostics of one file; past `kMost` they are only counted, so that garbage of any size
 // stays readable. Totals that differ decide what becomes of a run: they are counted for themselves,
 // and the count of those left out begins as they do.

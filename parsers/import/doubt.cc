@@ -6,6 +6,7 @@
 
 #include "parsers/closing.h"
 #include "parsers/outcomes.h"
+#include "parsers/text.h"
 
 namespace compat::parsers {
 

@@ -9,9 +9,7 @@
 
 namespace compat::parsers {
 
-// With this the message begins.
-inline constexpr std::string_view kAmbiguous = "ambiguous: ";
-
+// Its message begins with kAmbiguous (text.h).
 [[nodiscard]] Diagnostic doubt(size_t offset, std::string_view why, std::string_view advice);
 
 // Where the record has none yet.

@@ -10,7 +10,6 @@
 #include "parsers/import/pytest/text.h"
 #include "parsers/import/torchdevice/torchdevice_json.h"
 #include "parsers/import/torchdevice/torchdevice_log.h"
-#include "parsers/import/torchdevice/torchdevice_report.h"
 #include "parsers/import/unittest/text.h"
 
 namespace compat::parsers {
@@ -33,8 +32,6 @@ constexpr std::array kReaders{
     DialectReader{Dialect::junit_xml, junit_xml_likeness, read_junit_xml},
     DialectReader{Dialect::torchdevice_log, torchdevice_log_likeness, read_torchdevice_log},
     DialectReader{Dialect::torchdevice_json, torchdevice_json_likeness, read_torchdevice_json},
-    DialectReader{Dialect::torchdevice_report, torchdevice_report_likeness,
-                  read_torchdevice_report},
 };
 
 constexpr size_t kSniffedBytes = 1 << 18;

@@ -20,11 +20,10 @@ enum class Dialect {
     junit_xml,
     torchdevice_log,
     torchdevice_json,
-    torchdevice_report,
 };
-inline constexpr std::array<std::string_view, 8> kDialectNames{
-    "unittest",  "pytest",          "googletest",       "googletest-json",
-    "junit-xml", "torchdevice-log", "torchdevice-json", "torchdevice-report"};
+inline constexpr std::array<std::string_view, 7> kDialectNames{
+    "unittest",  "pytest",          "googletest",      "googletest-json",
+    "junit-xml", "torchdevice-log", "torchdevice-json"};
 [[nodiscard]] constexpr std::string_view name_of(Dialect d) {
     return kDialectNames[static_cast<size_t>(d)];
 }

@@ -88,15 +88,13 @@ parsers::Isolation isolation_of(const store::RunInfo& run) {
 }
 
 std::optional<ModuleRecord> read_attempt_again(const store::JobResult& stored,
-                                               const store::RunInfo& run, const fs::path& folder,
-                                               AttemptSource source) {
+                                               const store::RunInfo& run, const fs::path& folder) {
     if (!stored.ended) return std::nullopt;
-    const std::string events = source == AttemptSource::log_text ? "" : stored.events;
-    std::vector<std::string> needed{events, stored.devices};
+    std::vector<std::string> needed{stored.events, stored.devices};
     // A process that could not be started leaves no log.
     if (stored.ended->kind != ProcessEnd::Kind::spawn_failed) needed.push_back(stored.log);
     if (!has_files(folder, needed)) return std::nullopt;
-    parsers::AttemptFiles files = files_of(folder, stored.log, events, stored.devices);
+    parsers::AttemptFiles files = files_of(folder, stored.log, stored.events, stored.devices);
     files.isolation = isolation_of(run);
     ModuleRecord record =
         parsers::read_attempt(files, run.framework, stored.record.path, *stored.ended);

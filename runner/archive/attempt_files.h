@@ -36,13 +36,10 @@ inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 [[nodiscard]] bool has_files(const std::filesystem::path& folder,
                              const std::vector<std::string>& names);
 
-enum class AttemptSource { files, log_text };  // log_text: without the events
-
 // The record of a stored attempt, read from its files by today's parsers. Only the run knows why a
 // test did not run, so the stored reasons are kept. Empty if a file is gone, or if an older runner
 // did not store how the process ended.
 [[nodiscard]] std::optional<parsers::ModuleRecord> read_attempt_again(
-    const store::JobResult& stored, const store::RunInfo& run, const std::filesystem::path& folder,
-    AttemptSource source = AttemptSource::files);
+    const store::JobResult& stored, const store::RunInfo& run, const std::filesystem::path& folder);
 
 }  // namespace compat::archive

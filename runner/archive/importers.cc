@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/attempt.h"
-#include "parsers/import/doubt.h"
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/verdict.h"

@@ -26,16 +26,6 @@ using parsers::State;
 
 namespace {
 
-void count(const Difference& difference, int attempt, ReparseCounts& counts,
-           const OnDifference& see) {
-    if (difference.reason) {
-        ++counts.text_limits[static_cast<size_t>(*difference.reason)];
-        return;
-    }
-    ++counts.differ;
-    see(difference, attempt);
-}
-
 std::int64_t other_causes(const ModuleRecord& before, const ModuleRecord& after) {
     std::map<std::string_view, const CaseRecord*> known;
     for (const CaseRecord& test : before.cases) known.emplace(test.id, &test);
@@ -50,10 +40,8 @@ std::int64_t other_causes(const ModuleRecord& before, const ModuleRecord& after)
 }
 
 Expected<ReparseCounts> compare_attempts(const store::Store& store, const store::RunInfo& run,
-                                         const fs::path& folder, bool text,
-                                         const OnDifference& see) {
+                                         const fs::path& folder, const OnDifference& see) {
     ReparseCounts counts;
-    const auto source = text ? AttemptSource::log_text : AttemptSource::files;
     const auto read =
         store.each_module(run.id, [&](const store::StoredModule& module) -> Expected<void> {
             std::vector<const store::JobResult*> jobs;
@@ -62,18 +50,17 @@ Expected<ReparseCounts> compare_attempts(const store::Store& store, const store:
             for (const auto* stored : jobs) {
                 const store::JobResult& job = *stored;
                 ++counts.attempts;
-                const auto again = read_attempt_again(job, run, folder, source);
+                const auto again = read_attempt_again(job, run, folder);
                 if (!again) {
                     ++counts.unread;
                     continue;
                 }
                 counts.tests += static_cast<std::int64_t>(job.record.cases.size());
-                const auto differ = text ? analysis::differences_of_text(job.record, *again,
-                                                                         job.dropped_log_bytes > 0)
-                                         : analysis::differences(job.record, *again);
-                for (const Difference& difference : differ)
-                    count(difference, job.attempt, counts, see);
-                if (!text) counts.other_causes += other_causes(job.record, *again);
+                for (const Difference& difference : analysis::differences(job.record, *again)) {
+                    ++counts.differ;
+                    see(difference, job.attempt);
+                }
+                counts.other_causes += other_causes(job.record, *again);
             }
             return {};
         });
@@ -112,9 +99,9 @@ Expected<ReparseCounts> compare_imported(const store::Store& store, const std::s
     analysis::Comparison compared(2);
     for (const auto& [test, state] : *stored) compared.add(0, test, state);
     for (const auto& [test, state] : now) compared.add(1, test, state);
+    counts.differ = static_cast<std::int64_t>(compared.tests_that_differ().size());
     for (const size_t test : compared.tests_that_differ())
-        count({compared.test(test).id, compared.state(test, 0), compared.state(test, 1), {}}, 1,
-              counts, see);
+        see({compared.test(test).id, compared.state(test, 0), compared.state(test, 1)}, 1);
     return counts;
 }
 
@@ -184,15 +171,12 @@ class ReparsedModules {
 }  // namespace
 
 Expected<ReparseCounts> reparse(const store::Store& store, const fs::path& results,
-                                const store::StoredRun& run, bool text, const OnDifference& see) {
+                                const store::StoredRun& run, const OnDifference& see) {
     const fs::path folder = results / run.info.folder;
     const auto imported = described_files(run.info.fingerprint, folder);
     if (!imported) return tl::unexpected(imported.error());
-    if (text && !imported->empty())
-        return fail(ErrorKind::usage, "an imported run has no events: its text cannot be compared",
-                    {}, run.info.id);
     if (auto there = check_copies(*imported); !there) return tl::unexpected(there.error());
-    if (imported->empty()) return compare_attempts(store, run.info, folder, text, see);
+    if (imported->empty()) return compare_attempts(store, run.info, folder, see);
     return compare_imported(store, run.info.id, *imported, see);
 }
 

@@ -2,7 +2,6 @@
 // as a whole (rebuild.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -16,20 +15,17 @@ namespace compat::archive {
 struct ReparseCounts {
     std::int64_t attempts = 0, tests = 0;
     std::int64_t unread = 0;  // attempts that keep what is stored of them
-    std::int64_t differ = 0;  // tests, without those that a limit of the text explains
-    std::array<std::int64_t, analysis::kTextLimitNames.size()> text_limits{};
+    std::int64_t differ = 0;  // tests
     std::int64_t other_causes = 0;
 };
 
 using OnDifference = std::function<void(const analysis::Difference&, int attempt)>;
 
-// Changes nothing. `text`: by the logs' text alone, without the events. Calls `see` for each test
-// that differs for no known reason. Errors: usage, where an imported run's copies are gone, or its
-// text is asked for; io.
+// Changes nothing. Calls `see` for each test that differs. Errors: usage, where an imported run's
+// copies are gone; io.
 [[nodiscard]] Expected<ReparseCounts> reparse(const store::Store& store,
                                               const std::filesystem::path& results,
-                                              const store::StoredRun& run, bool text,
-                                              const OnDifference& see);
+                                              const store::StoredRun& run, const OnDifference& see);
 
 // Stores what today's parsers read. The run has its end.
 [[nodiscard]] Expected<void> apply_reparse(const std::filesystem::path& results,

@@ -21,7 +21,6 @@ namespace {
 
 struct ReparseRequest {
     std::string run = "latest";
-    bool text = false;   // read logs, not events
     bool apply = false;  // store the new results
     bool all = false;    // rebuild the database
 };
@@ -37,10 +36,6 @@ void print_difference(const analysis::Difference& difference, int attempt) {
 }
 
 void print_counts(const archive::ReparseCounts& counts) {
-    for (size_t i = 0; i < counts.text_limits.size(); ++i)
-        if (counts.text_limits[i] > 0)
-            print("{} not comparable by text: {}\n", counted(counts.text_limits[i], "test"),
-                  analysis::kTextLimitNames[i]);
     if (counts.other_causes > 0)
         print("{} with another cause\n", counted(counts.other_causes, "failure"));
     if (counts.unread > 0)
@@ -63,7 +58,7 @@ Expected<ExitCode> reparse_run(const ReparseRequest& request,
     if (request.apply && !run->end)
         return fail(ErrorKind::usage, "this run is not complete", "`runner resume` continues it",
                     *id);
-    const auto counts = archive::reparse(*store, *results, *run, request.text, print_difference);
+    const auto counts = archive::reparse(*store, *results, *run, print_difference);
     if (!counts) return tl::unexpected(counts.error());
     print_counts(*counts);
     if (request.apply) {
@@ -100,13 +95,9 @@ Action add_reparse(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<ReparseRequest>();
     auto* run = app.add_option("RUN", request->run, kRunHelp)->capture_default_str();
     auto* apply = app.add_flag("--apply", request->apply, "store the changed results");
-    auto* text = app.add_flag("--text", request->text,
-                              "parse only the logs and compare with the stored results")
-                     ->excludes(apply);
     app.add_flag("--all", request->all, "rebuild a damaged or lost database from the run folders")
         ->excludes(run)
-        ->excludes(apply)
-        ->excludes(text);
+        ->excludes(apply);
     return exits_with_code([request, &invocation] {
         return request->all ? rebuild_database(invocation) : reparse_run(*request, invocation);
     });

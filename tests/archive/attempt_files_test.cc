@@ -80,9 +80,8 @@ class ReadAttemptAgainTest : public AttemptFilesTest {
                                   R"({"event":"collected","pid":7,"seq":1,"id":"m.py::A::a"})"
                                   "\n");
     }
-    [[nodiscard]] std::optional<parsers::ModuleRecord> read_again(
-        AttemptSource source = AttemptSource::files) const {
-        return read_attempt_again(stored_, run_, tree_.root(), source);
+    [[nodiscard]] std::optional<parsers::ModuleRecord> read_again() const {
+        return read_attempt_again(stored_, run_, tree_.root());
     }
 
     store::JobResult stored_;
@@ -93,13 +92,12 @@ class ReadAttemptAgainTest : public AttemptFilesTest {
     }();
 };
 
-TEST_F(ReadAttemptAgainTest, ReadsTheEventsOrOnlyTheLog) {
+TEST_F(ReadAttemptAgainTest, ReadsTheEvents) {
     const auto again = read_again();
     ASSERT_TRUE(again);
     EXPECT_EQ(again->cases.at(0).id, "m.py::A::a");
     EXPECT_TRUE(again->forked) << "only the run knows it";
     EXPECT_EQ(again->framework, "unittest");
-    EXPECT_NE(read_again(AttemptSource::log_text)->cases.at(0).id, "m.py::A::a");
 }
 
 TEST_F(ReadAttemptAgainTest, KeepsWhyATestDidNotRun) {
@@ -111,11 +109,9 @@ TEST_F(ReadAttemptAgainTest, KeepsWhyATestDidNotRun) {
 }
 
 TEST_F(ReadAttemptAgainTest, NeedsEveryFileThatItNames) {
+    ASSERT_TRUE(read_again());
     fs::remove(tree_.root() / "events");
     EXPECT_FALSE(read_again());
-    EXPECT_TRUE(read_again(AttemptSource::log_text)) << "needs no events";
-    fs::remove(tree_.root() / "log");
-    EXPECT_FALSE(read_again(AttemptSource::log_text));
 }
 
 TEST_F(ReadAttemptAgainTest, NeedsNoLogOfAProcessThatWasNotStarted) {

@@ -37,7 +37,6 @@ constexpr std::array kTables{
     PageTable{"README.md", "shipped suites", shipped_suites},
     PageTable{"docs/guide/expectations.md", "conditions", conditions},
     PageTable{"docs/guide/import.md", "dialects", dialects},
-    PageTable{"docs/guide/import.md", "text limits", text_limits},
     PageTable{"docs/guide/porting.md", "judgements", judgements},
     PageTable{"docs/guide/porting.md", "scan groups", scan_groups},
     PageTable{"docs/guide/porting.md", "replacements", cuda_replacements},

@@ -40,7 +40,6 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows porting_columns();
 [[nodiscard]] Rows gap_kinds();
 [[nodiscard]] Rows dialects();
-[[nodiscard]] Rows text_limits();
 [[nodiscard]] Rows module_globs();
 [[nodiscard]] Rows policy();
 [[nodiscard]] Rows child_variables();

@@ -13,7 +13,6 @@
 #include "policy/policy.h"
 #include "reports/overview/blind_spots.h"
 #include "reports/porting/porting.h"
-#include "runner/analysis/agreement.h"
 #include "runner/analysis/changes/change_class.h"
 #include "runner/analysis/expectations/conditions.h"
 #include "runner/analysis/judgement.h"
@@ -242,7 +241,6 @@ Rows conditions() {
 }
 Rows gap_kinds() { return names_with_prose(kGapKindNames, 2); }
 Rows dialects() { return names_with_prose(parsers::kDialectNames); }
-Rows text_limits() { return names_with_prose(analysis::kTextLimitNames); }
 
 Rows judgements() {
     Rows rows;

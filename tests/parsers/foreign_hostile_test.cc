@@ -85,8 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Sample{Dialect::googletest_json, "gtest-1.18.0/states.json"},
                       Sample{Dialect::googletest_json, "gtest-1.12.1/environment.json"},
                       Sample{Dialect::torchdevice_log, "torchdevice/overall.log"},
-                      Sample{Dialect::torchdevice_json, "torchdevice/summary.json"},
-                      Sample{Dialect::torchdevice_report, "torchdevice/report.md"}));
+                      Sample{Dialect::torchdevice_json, "torchdevice/summary.json"}));
 
 struct Bytes {
     std::string name;

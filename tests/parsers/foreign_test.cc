@@ -48,10 +48,6 @@ TEST(Foreign, WhatAFileQuotesIsNotItsDialect) {
         recognise(signs_in(R"([{"module": "a", "status_from_summary": "FAILURE", "test_cases": [)" +
                            json + "]}]")),
         Dialect::torchdevice_json);
-    EXPECT_EQ(recognise(signs_in(
-                  "# A report\n\n## I. Executive Summary\n\n| Modules Processed | 3 |\n```\n" +
-                  quoted + "```\n")),
-              Dialect::torchdevice_report);
     EXPECT_EQ(recognise(signs_in("nothing to see\n")), std::nullopt);
     EXPECT_EQ(recognise(signs_in("")), std::nullopt);
 }

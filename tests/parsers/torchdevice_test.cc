@@ -214,67 +214,6 @@ TEST(TorchdeviceJson, IdsAreOfOneTestEach) {
                                             path + "<unnamed 3>"));
 }
 
-TEST(TorchdeviceReport, IdsAreOfOneTestEach) {
-    std::string report;
-    for (const char* name : {"test_b#2", "test_b", "test_b"})
-        report += fmt::format(
-            "#### 1. Failure in `{}` (Module: `tests.test_a`)\n- **Status:** `FAIL`\n", name);
-    const ForeignParts all = foreign_parts(Dialect::torchdevice_report, "r.md", report);
-    std::vector<std::string> ids;
-    for (const CaseRecord& row : all.parts.at(0).cases) ids.push_back(row.id);
-    const std::string path = "tests/test_a.py::";
-    EXPECT_THAT(ids, ::testing::ElementsAre(path + "test_b#2", path + "test_b", path + "test_b#3"));
-}
-
-TEST(TorchdeviceReport, HasEveryFailureAndTheWholeSum) {
-    const std::string bytes = golden("report.md");
-    EXPECT_EQ(recognise(signs_in(bytes)), Dialect::torchdevice_report);
-    const ForeignParts all = foreign_parts(Dialect::torchdevice_report, "report.md", bytes);
-    ASSERT_EQ(all.parts.size(), 1u);
-    const ModuleRecord& part = all.parts[0];
-    EXPECT_TRUE(part.path.empty());
-    EXPECT_TRUE(analysis::account(part).closed());
-    int failures = 0;
-    int errors = 0;
-    int skipped = 0;
-    int ran = 0;
-    std::vector<std::string> tracebacks;
-    for (const json& told : model()) {
-        if (!told.contains("counts")) continue;
-        failures += count(told["counts"], "failures");
-        errors += count(told["counts"], "errors");
-        skipped += count(told["counts"], "skipped");
-        ran += count(told["counts"], "ran");
-        for (const json& broken : told["broken"]) tracebacks.push_back(broken["traceback"]);
-    }
-    auto states = states_of(part);
-    EXPECT_EQ(states[State::failed], failures);
-    EXPECT_EQ(states[State::errored], errors);
-    EXPECT_EQ(states[State::skipped], skipped);
-    EXPECT_EQ(part.closing->ran, ran);
-    for (size_t i = 0; i < tracebacks.size(); ++i) {
-        ASSERT_TRUE(part.cases.at(i).failure);
-        const Failure& failure = *part.cases[i].failure;
-        EXPECT_NE(tracebacks[i].find("\n" + failure.type), std::string::npos) << part.cases[i].id;
-        EXPECT_FALSE(failure.message.empty()) << part.cases[i].id;
-    }
-    // Of a module without failures the report tells its own counts.
-    std::map<std::string, int> of_module;
-    for (const CaseRecord& c : part.cases) ++of_module[c.id.substr(0, c.id.find("::"))];
-    EXPECT_EQ(of_module["tests/sub/test_all_pass.py"], 2);
-    EXPECT_GT(of_module["report"], 0);
-}
-
-TEST(TorchdeviceReport, TotalsThatDoNotAddUp) {
-    std::string bytes = golden("report.md");
-    const std::string_view mark = "| Failed/Errored Tests              | ";
-    const size_t at = bytes.find(mark);
-    ASSERT_NE(at, std::string::npos);
-    bytes.insert(at + mark.size(), "9");
-    const ForeignParts all = foreign_parts(Dialect::torchdevice_report, "report.md", bytes);
-    EXPECT_FALSE(analysis::account(all.parts.at(0)).closed());
-}
-
 TEST(Torchdevice, Durations) {
     EXPECT_DOUBLE_EQ(torchdevice_seconds("0:00:27.122207"), 27.122207);
     EXPECT_DOUBLE_EQ(torchdevice_seconds("1 day, 2:03:04"), 93784);

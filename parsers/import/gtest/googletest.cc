@@ -1,9 +1,9 @@
 #include "parsers/import/gtest/googletest.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "parsers/text.h"
@@ -12,48 +12,21 @@ namespace compat::parsers {
 
 namespace {
 
-struct Heading {
-    std::string_view file;
-    int line = 0;
-    bool skipped = false;
-    std::string_view rest;  // on the same line, as the compiler of Windows has it
-};
-
-// Of "…/a.cc" that a test's own output stands before, what comes after the last blank.
-std::string_view last_word(std::string_view text) {
-    return text.substr(text.find_last_of(" \t") + 1);
-}
-
-std::optional<int> line_number(std::string_view text) {
-    const auto value = number_of(text);
-    if (!value || *value > 1'000'000'000) return std::nullopt;
-    return static_cast<int>(*value);
-}
-
-// "a.cc:12: Failure", "unknown file: Failure", "a.cc(12): error: …".
-std::optional<Heading> heading_of(std::string_view line) {
-    constexpr std::array<std::string_view, 2> kKinds{": Failure", ": Skipped"};
-    for (const std::string_view kind : kKinds) {
-        if (!line.ends_with(kind)) continue;
-        std::string_view place = line.substr(0, line.size() - kind.size());
-        const bool skipped = kind == kKinds[1];
-        if (place.ends_with("unknown file")) return Heading{{}, 0, skipped, {}};
-        const size_t colon = place.rfind(':');
-        if (colon == std::string_view::npos) return std::nullopt;
-        const auto number = line_number(place.substr(colon + 1));
-        place = last_word(place.substr(0, colon));
-        if (!number || place.empty()) return std::nullopt;
-        return Heading{place, *number, skipped, {}};
-    }
-    constexpr std::string_view kError = "): error: ";
-    const size_t error = line.find(kError);
-    if (error == std::string_view::npos) return std::nullopt;
-    const size_t bracket = line.rfind('(', error);
-    if (bracket == std::string_view::npos) return std::nullopt;
-    const auto number = line_number(line.substr(bracket + 1, error - bracket - 1));
-    const std::string_view place = last_word(line.substr(0, bracket));
-    if (!number || place.empty()) return std::nullopt;
-    return Heading{place, *number, false, line.substr(error + kError.size())};
+// "a.cc:12: Failure", "unknown file: Failure", Microsoft's "a.cc(12): error: Value of: x". The
+// test's own output may stand before it.
+std::optional<GoogletestPart> heading_of(std::string_view line) {
+    static const RE2 kHeading(
+        R"((?:.*unknown file|(?:.*[ \t])?([^ \t]+):(\d{1,9})): (Failure|Skipped))", RE2::Latin1);
+    static const RE2 kMicrosoft(R"((?:.*[ \t])?([^ \t]+)\((\d{1,9})\): error: (.*))", RE2::Latin1);
+    if (line.find(": ") == std::string_view::npos) return std::nullopt;
+    GoogletestPart part;
+    std::string number, kind;
+    if (RE2::FullMatch(line, kHeading, &part.place.file, &number, &kind))
+        part.skipped = kind == "Skipped";
+    else if (!RE2::FullMatch(line, kMicrosoft, &part.place.file, &number, &part.words))
+        return std::nullopt;
+    part.place.line = static_cast<int>(number_of(number).value_or(0));
+    return part;
 }
 
 void add_words(std::string& to, std::string_view line) {
@@ -63,29 +36,44 @@ void add_words(std::string& to, std::string_view line) {
     to += line;
 }
 
+void make_valid(GoogletestPart& part) {
+    part.place.file = valid_utf8(part.place.file);
+    part.words = valid_utf8(part.words);
+    part.text = valid_utf8(part.text.substr(0, part.text.find_last_not_of(" \n") + 1));
+}
+
 }  // namespace
 
 std::vector<GoogletestPart> googletest_parts(std::string_view text) {
     std::vector<GoogletestPart> parts;
     for (Lines lines(text); lines.next();) {
-        if (const auto heading = heading_of(lines.line())) {
-            GoogletestPart& part = parts.emplace_back();
-            part.skipped = heading->skipped;
-            part.place = {std::string(heading->file), heading->line, {}};
-            add_words(part.words, heading->rest);
-        } else if (!parts.empty()) {
+        if (auto heading = heading_of(lines.line()))
+            parts.push_back(std::move(*heading));
+        else if (!parts.empty())
             add_words(parts.back().words, lines.line());
-        }
-        if (parts.empty()) continue;
+        else
+            continue;
         if (!parts.back().text.empty()) parts.back().text += '\n';
         parts.back().text += lines.line();
     }
-    for (GoogletestPart& part : parts) {
-        part.place.file = valid_utf8(part.place.file);
-        part.words = valid_utf8(part.words);
-        part.text = valid_utf8(part.text.substr(0, part.text.find_last_not_of(" \n") + 1));
-    }
+    for (GoogletestPart& part : parts) make_valid(part);
     return parts;
+}
+
+GoogletestPart googletest_part(std::string_view text, bool skipped) {
+    const std::string_view place = text.substr(0, text.find('\n'));
+    GoogletestPart part;
+    const auto heading = heading_of(fmt::format("{}: Failure", place));
+    if (heading) part = *heading;
+    part.skipped = skipped;
+    part.text =
+        fmt::format("{}: {}", heading ? place : "unknown file", skipped ? "Skipped" : "Failure");
+    for (Lines lines(heading ? text.substr(place.size()) : text); lines.next();) {
+        add_words(part.words, lines.line());
+        if (lines.offset() > 0 || !heading) part.text.append("\n").append(lines.line());
+    }
+    make_valid(part);
+    return part;
 }
 
 Failure googletest_failure(GoogletestPart part, Phase phase) {
@@ -124,6 +112,7 @@ void set_googletest_result(CaseRecord& test, State state, std::vector<Googletest
 
 void set_googletest_disabled(CaseRecord& test) {
     test.state = State::skipped;
+    test.started = false;
     test.reason = "DISABLED_";
     test.phase = Phase::setup;
 }

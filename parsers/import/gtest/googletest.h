@@ -20,6 +20,9 @@ struct GoogletestPart {
 // The parts that `text` holds; what stands before the first is a test's own output.
 [[nodiscard]] std::vector<GoogletestPart> googletest_parts(std::string_view text);
 
+// Of the text in an element of its XML or JSON, "a.cc:12\nwords", as the binary prints it.
+[[nodiscard]] GoogletestPart googletest_part(std::string_view text, bool skipped);
+
 [[nodiscard]] Failure googletest_failure(GoogletestPart part, Phase phase);
 
 // "Suite.Test" as "path::Suite::Test".

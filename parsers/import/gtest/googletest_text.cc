@@ -1,16 +1,18 @@
 #include "parsers/import/gtest/googletest_text.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <unordered_map>
 
 #include "parsers/closing.h"
 #include "parsers/ending.h"
 #include "parsers/import/case_ids.h"
 #include "parsers/import/gtest/googletest.h"
-#include "parsers/import/gtest/googletest_tokens.h"
+#include "parsers/import/gtest/googletest_line.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/last_words.h"
 #include "parsers/import/lines.h"
@@ -22,496 +24,398 @@ namespace compat::parsers {
 
 namespace {
 
+using googletest::Event;
+using googletest::event_of;
 using googletest::is_end;
 using googletest::Kind;
-using googletest::Token;
-using googletest::Tokens;
 
-struct Outside {
-    std::string_view suite;  // empty: before the first
-    Phase phase;
-    std::vector<GoogletestPart> parts;
-};
+State state_after(Kind end) {
+    if (end == Kind::ok) return State::passed;
+    return end == Kind::failed ? State::failed : State::skipped;
+}
 
 // One run of one binary.
-class Part {
+class Run {
   public:
-    Part(std::string_view text, std::string path, size_t begin, Unnamed::Room& room)
-        : text_(text), begin_(begin), free_from_(begin), room_(room) {
+    Run(std::string path, size_t begin) : begin_(begin) {
         record_.path = std::move(path);
         record_.framework = name_of(Framework::gtest);
         record_.from_text = true;
     }
 
-    [[nodiscard]] bool has_begun() const { return header_ || closing_ || !record_.cases.empty(); }
+    [[nodiscard]] bool has_begun() const { return header_ || closed_ || !record_.cases.empty(); }
     [[nodiscard]] bool has_header() const { return header_.has_value(); }
-    [[nodiscard]] bool is_closed() const { return closing_.has_value(); }
-    [[nodiscard]] const std::string& path() const { return record_.path; }
-
-    void set_header(const Token& token) {
-        header_ = token.count;
-        free_from_ = token.after;
-    }
-    void set_closing(const Token& token) {
-        keep_outside(token.offset);
-        closing_ = token.offset;
-    }
-    void set_hidden(const Token& token) { hidden_ = token.count; }
-    void begin_suite(const Token& token) {
-        keep_outside(token.offset);
-        suite_ = token.name;
-        phase_ = Phase::class_setup;
-        free_from_ = token.after;
-    }
-    void end_suite(const Token& token) {
-        keep_outside(token.offset);
-        free_from_ = token.after;
-    }
-    void leave(const Token& token) {
-        keep_outside(token.offset);
-        suite_ = {};
-        phase_ = Phase::module_teardown;
-        free_from_ = token.after;
+    [[nodiscard]] bool is_closed() const { return closed_.has_value(); }
+    [[nodiscard]] bool is_running() const { return running_.has_value(); }
+    [[nodiscard]] bool runs(std::string_view test) const {
+        return running_ && record_.cases[*running_].name == test;
     }
 
-    // A test from its start to its end; without an end, to what comes next.
-    void run(const Token& begin, const Token* end, size_t stop) {
-        keep_outside(begin.offset);
-        const size_t i = add(begin.name);
-        last_ = end ? std::optional(i) : std::nullopt;
-        free_from_ = stop;
-        if (!end) return;
-        finish(i, *end, begin.after);
+    // What a test prints, or the lines of the totals.
+    void print(std::string_view text) {
+        constexpr size_t kMostOfInner = 1 << 20;  // where the test may have crashed long before
+        if (!closed_ && (!inner_ || output_.size() < *inner_ + kMostOfInner))
+            output_.append(text) += '\n';
+        else if (closed_ && text.starts_with("["))
+            closing_.append(text) += '\n';
     }
 
-    // A word on a test that does not run: the framework's own on one whose output had said
-    // something else, one of the list at the end, or, in brief output, all that is said of a test.
-    void judge(const Token& token) {
-        const size_t at = case_of(token.name);
-        if (closing_) {
-            if (at < record_.cases.size()) {
-                if (record_.cases[at].state != state_of(token.kind))
-                    finish(at, token, token.offset);
-            } else {
-                finish(add(token.name), token, token.offset);
-            }
-        } else if (last_ && record_.cases[*last_].name == token.name) {
-            finish(*last_, token, free_from_);
-            free_from_ = token.after;
-        } else {
-            judge_unbegun(token);
+    // Another run, or another test, begins while a test runs: the test's output if the test still
+    // ends. Else it crashed where a run began; what a single test would mean is not sure.
+    void contain(Kind kind, size_t offset) {
+        if (kind == Kind::header && !inner_) inner_ = output_.size();
+        if (kind == Kind::run && !stray_) stray_ = offset;
+    }
+
+    // An event of its own: `text` is the rest of the line, at `offset`.
+    void take(const Event& event, std::string_view text, size_t offset) {
+        switch (event.kind) {
+            case Kind::hidden:
+                hidden_ = event.number;
+                return;
+            case Kind::disabled:
+                set_googletest_disabled(record_.cases[add(event.name, Progress::ended)]);
+                ++disabled_;
+                return;
+            case Kind::broken_suite:
+                fixture(event.name, Phase::class_setup);
+                return;
+            case Kind::ok:
+            case Kind::failed:
+            case Kind::skipped:
+                return end_test(event, offset);
+            default:
+                keep_outside();
         }
+        if (event.kind == Kind::header) header_ = event.number;
+        if (event.kind == Kind::run) running_ = add(event.name, Progress::started);
+        if (event.kind == Kind::suite) suite_ = event.name;
+        if (event.kind == Kind::suite) phase_ = Phase::class_setup;
+        if (event.kind == Kind::leaving) suite_.clear();
+        if (event.kind == Kind::leaving) phase_ = Phase::module_teardown;
+        if (event.kind != Kind::closing) return;
+        closed_ = offset;
+        print(text);
     }
 
-    void disable(const Token& token) {
-        const size_t i = add(token.name);
-        record_.cases[i].started = false;
-        set_googletest_disabled(record_.cases[i]);
-        progress_[i] = Progress::ended;
-        ++disabled_;
-    }
-
-    void break_suite(const Token& token) { broken_suites_.push_back(token.name); }
-
-    // The record of all that was said up to `end`.
-    ModuleRecord take(size_t end, bool more_follows) {
-        if (!closing_) keep_outside(end);
-        close(end);
-        tell_of_nobody();
-        add_fixtures();
-        add_unnamed();
-        record_.collected =
-            static_cast<std::int64_t>(std::count_if(record_.cases.begin(), record_.cases.end(),
-                                                    [](const CaseRecord& c) { return c.pseudo; }));
-        record_.collected += counted();
-        const bool finished = closing_.has_value();
-        const std::string all = finished ? std::string() : plain(begin_, end);
+    ModuleRecord finish(bool more_follows, Unnamed::Room& room) {
+        std::string last = output_.substr(0, inner_.value_or(output_.size()));
+        if (running_)
+            last.insert(0, fmt::format("[ RUN      ] {}\n", record_.cases[*running_].name));
+        else if (!closed_)
+            keep_outside();
+        if (running_ && stray_) ambiguous(*stray_, "a test has no end, and others began after it");
+        if (closed_) set_closing();
+        if (of_nobody_ > 1)
+            diagnose(begin_, fmt::format("{} failures are no named test's", of_nobody_));
+        for (CaseRecord& row : fixtures_) {
+            if (!row.failure) row.failure = googletest_failure({}, row.phase);
+            row.id = ids_.unique(row.id);
+            record_.cases.push_back(std::move(row));
+            progress_.push_back(Progress::ended);
+        }
+        const auto pseudo = static_cast<std::int64_t>(fixtures_.size());
+        add_unnamed(room);
+        record_.collected = header_ ? *header_ + std::max(hidden_, disabled_) + pseudo
+                                    : static_cast<std::int64_t>(record_.cases.size());
+        const bool finished = closed_.has_value();
         const ProcessEnd how = finished ? ProcessEnd{ProcessEnd::Kind::stopped, 0, {}}
-                                        : end_of_cut_log(all, more_follows);
+                                        : end_of_cut_log(last, more_follows);
         settle(record_, progress_,
                {.ready = header_ || finished, .finished = finished, .fixture = {}, .last_end = {}},
                how);
-        if (!finished) add_last_words(record_, all, how);
+        if (!finished) add_last_words(record_, last, how);
         return std::move(record_);
     }
 
   private:
-    static State state_of(Kind kind) {
-        if (kind == Kind::ok) return State::passed;
-        return kind == Kind::failed ? State::failed : State::skipped;
+    void diagnose(size_t offset, std::string message) {
+        record_.diagnostics.push_back(
+            {"log", static_cast<std::int64_t>(offset), std::move(message)});
+    }
+    void ambiguous(size_t offset, std::string_view what) {
+        diagnose(offset, fmt::format("{}{}; import the file of --gtest_output=xml instead",
+                                     kAmbiguous, what));
     }
 
-    // Without what was put around its lines.
-    [[nodiscard]] std::string plain(size_t from, size_t to) const {
-        std::string text;
-        for (LogLines lines(text_.substr(0, to), from); lines.next();)
-            text.append(lines.line()) += '\n';
-        return text;
-    }
-
-    size_t add(std::string_view name) {
-        const size_t i = record_.cases.size();
+    size_t add(std::string_view name, Progress progress) {
         CaseRecord& test = record_.cases.emplace_back();
         test.name = valid_utf8(name);
         test.id = ids_.unique(googletest_id(record_.path, name));
         test.started = true;
-        by_name_[test.name] = i;
-        progress_.push_back(Progress::started);
-        return i;
-    }
-
-    [[nodiscard]] size_t case_of(std::string_view name) const {
-        const auto it = by_name_.find(valid_utf8(name));
-        return it == by_name_.end() ? record_.cases.size() : it->second;
-    }
-
-    void finish(size_t i, const Token& end, size_t text_from) {
-        CaseRecord& test = record_.cases[i];
-        progress_[i] = Progress::ended;
-        if (end.seconds > 0) test.duration_s = end.seconds;
-        const State state = state_of(end.kind);
-        set_googletest_result(test, state, googletest_parts(plain(text_from, end.offset)));
-        if (state == State::skipped && test.reason.empty()) test.reason = broken_set_up();
-    }
-
-    // Why GoogleTest skips a test that says nothing: its suite's set-up, or that of all.
-    [[nodiscard]] std::string broken_set_up() const {
-        for (const std::string_view suite : {std::string_view(), suite_})
-            if (const auto it = broken_set_ups_.find(suite); it != broken_set_ups_.end())
-                return "the set-up failed: " + it->second;
-        return {};
-    }
-
-    // Of a text that holds no starts, as brief output is: what stands before a failed test is of
-    // all tests since the last that failed. One that skipped is none of its own.
-    void judge_unbegun(const Token& token) {
-        std::vector<GoogletestPart> parts = googletest_parts(plain(free_from_, token.offset));
-        const auto last_skip = std::find_if(
-            parts.rbegin(), parts.rend(), [](const GoogletestPart& part) { return part.skipped; });
-        std::vector<GoogletestPart> own(std::make_move_iterator(last_skip.base()),
-                                        std::make_move_iterator(parts.end()));
-        parts.erase(last_skip.base(), parts.end());
-        count_of_nobody(parts);
-        const size_t i = add(token.name);
-        progress_[i] = Progress::ended;
-        record_.cases[i].duration_s = token.seconds;
-        set_googletest_result(record_.cases[i], state_of(token.kind), std::move(own));
-        free_from_ = token.after;
-    }
-
-    void count_of_nobody(const std::vector<GoogletestPart>& parts) {
-        for (const GoogletestPart& part : parts)
-            if (!part.skipped && ++of_nobody_ == 1) {
-                record_.diagnostics.push_back({"log", static_cast<std::int64_t>(free_from_),
-                                               "a failure that is no named test's: " + part.words});
-            }
-    }
-
-    void tell_of_nobody() {
-        if (of_nobody_ > 1)
-            record_.diagnostics.push_back(
-                {"log", static_cast<std::int64_t>(begin_),
-                 fmt::format("{} more failures that are no named test's", of_nobody_ - 1)});
-    }
-
-    void keep_outside(size_t to) {
-        if (to <= free_from_) return;
-        std::vector<GoogletestPart> parts = googletest_parts(plain(free_from_, to));
-        free_from_ = to;
-        if (parts.empty()) return;
-        if (!header_) return count_of_nobody(parts);
-        for (const GoogletestPart& part : parts)
-            if (!part.skipped && phase_ != Phase::module_teardown)
-                broken_set_ups_.try_emplace(suite_, part.words);
-        outside_.push_back({suite_, phase_, std::move(parts)});
-    }
-
-    // The part's own totals. What failed is counted by what is left where no line does.
-    void close(size_t end) {
-        if (!closing_) return;
-        auto found = find_closing(plain(*closing_, end), name_of(Framework::gtest));
-        if (!found) return;
-        Closing& closing = found->closing;
-        std::int64_t rest = closing.ran.value_or(0);
-        bool tells_failed = false;
-        for (const auto& [word, count] : closing.counts) {
-            tells_failed = tells_failed || word == "failed";
-            rest -= std::min(count, rest);
-        }
-        if (!tells_failed && rest > 0) closing.counts.emplace_back("failed", rest);
-        record_.closing = std::move(closing);
-    }
-
-    // How many tests the file says there are, disabled ones among them.
-    [[nodiscard]] std::int64_t counted() const {
-        const std::int64_t disabled = std::max(hidden_, disabled_);
-        std::int64_t tests = 0;
-        for (const CaseRecord& c : record_.cases) tests += !c.pseudo;
-        if (header_) return *header_ + disabled;
-        if (record_.closing)
-            return std::min(record_.closing->ran.value_or(0), kGreatestCount) + disabled;
-        return tests;
-    }
-
-    void add_fixtures() {
-        std::vector<CaseRecord> rows;
-        std::unordered_map<std::string_view, size_t> by_suite;
-        const auto row_of = [&](std::string_view suite, Phase phase) -> CaseRecord& {
-            const auto [at, is_new] = by_suite.emplace(suite, rows.size());
-            if (is_new) {
-                rows.push_back(googletest_fixture(record_.path, suite, phase, {}));
-                rows.back().failure.reset();
-            }
-            return rows[at->second];
-        };
-        for (const Outside& text : outside_)
-            for (const GoogletestPart& part : text.parts) {
-                if (part.skipped) continue;
-                CaseRecord& row = row_of(text.suite, text.phase);
-                Failure failure = googletest_failure(part, text.phase);
-                if (!row.failure)
-                    row.failure = std::move(failure);
-                else
-                    row.also.push_back(std::move(failure));
-            }
-        for (const std::string_view suite : broken_suites_) {
-            CaseRecord& row = row_of(suite, Phase::class_setup);
-            if (!row.failure) row.failure = googletest_failure({}, row.phase);
-        }
-        for (CaseRecord& row : rows) push(std::move(row), Progress::ended);
-    }
-
-    void push(CaseRecord row, Progress progress) {
-        row.id = ids_.unique(row.id);
-        record_.cases.push_back(std::move(row));
         progress_.push_back(progress);
+        return by_name_[test.name] = record_.cases.size() - 1;
     }
 
-    void add_unnamed() {
-        Unnamed unnamed(record_, room_);
+    // The end of the test that runs; a second end after it, as a test may print such a line itself;
+    // a line of the list after the closing; or all that brief output says of a test.
+    void end_test(const Event& event, size_t offset) {
+        const auto known = by_name_.find(valid_utf8(event.name));
+        const bool is_new = known == by_name_.end();
+        if (closed_) {
+            const size_t i = is_new ? add(event.name, Progress::ended) : known->second;
+            if (!is_new && record_.cases[i].state == state_after(event.kind)) return;
+            if (!is_new) ambiguous(offset, "the list at the end has another result of a test");
+            set_result(i, event, {});
+        } else if (running_ || (!is_new && ended_ == known->second)) {
+            const size_t i = running_ ? *running_ : *ended_;
+            set_result(i, event, googletest_parts(output_));
+            progress_[i] = Progress::ended;
+            ended_ = i;
+            outside_from_ = output_.size();
+            running_.reset();
+            inner_.reset();
+            stray_.reset();
+        } else if (header_ && !is_new) {
+            ambiguous(offset, "a test ends that does not run");
+        } else {
+            end_unbegun(event);
+        }
+    }
+
+    void set_result(size_t i, const Event& event, std::vector<GoogletestPart> parts) {
+        CaseRecord& test = record_.cases[i];
+        if (event.number > 0) test.duration_s = static_cast<double>(event.number) / 1000;
+        set_googletest_result(test, state_after(event.kind), std::move(parts));
+        if (test.state != State::skipped || !test.reason.empty()) return;
+        // GoogleTest skips without a word what its suite's set-up, or that of all, broke.
+        for (const CaseRecord& row : fixtures_)
+            if (row.failure && (row.name == "<Environment>" || row.name == fixture_name(suite_)))
+                test.reason = "the set-up failed: " + row.failure->message;
+    }
+
+    // What stands before a test's end in brief output is of all tests since the last that failed.
+    // One that skipped is none of its own.
+    void end_unbegun(const Event& event) {
+        std::vector<GoogletestPart> parts = googletest_parts(output_);
+        const auto skip = std::find_if(parts.rbegin(), parts.rend(),
+                                       [](const GoogletestPart& part) { return part.skipped; });
+        keep_nobodys({parts.begin(), skip.base()});
+        parts.erase(parts.begin(), skip.base());
+        output_.clear();
+        ended_.reset();
+        set_result(add(event.name, Progress::ended), event, std::move(parts));
+    }
+
+    // What was printed outside of tests: failures of fixtures.
+    void keep_outside() {
+        auto parts = googletest_parts(std::string_view(output_).substr(ended_ ? outside_from_ : 0));
+        output_.clear();
+        ended_.reset();
+        if (!header_) return keep_nobodys(parts);
+        for (GoogletestPart& part : parts) {
+            if (part.skipped) continue;
+            CaseRecord& row = fixture(suite_, phase_);
+            Failure failure = googletest_failure(std::move(part), phase_);
+            if (row.failure)
+                row.also.push_back(std::move(failure));
+            else
+                row.failure = std::move(failure);
+        }
+    }
+
+    void keep_nobodys(const std::vector<GoogletestPart>& parts) {
+        for (const GoogletestPart& part : parts)
+            if (!part.skipped && ++of_nobody_ == 1)
+                diagnose(begin_, "a failure that is no named test's: " + part.words);
+    }
+
+    static std::string fixture_name(std::string_view suite) {
+        return googletest_fixture("", suite, Phase::class_setup, {}).name;
+    }
+
+    CaseRecord& fixture(std::string_view suite, Phase phase) {
+        CaseRecord row = googletest_fixture(record_.path, suite, phase, {});
+        for (CaseRecord& known : fixtures_)
+            if (known.name == row.name) return known;
+        row.failure.reset();
+        return fixtures_.emplace_back(std::move(row));
+    }
+
+    // The run's own totals. What failed is counted by what is left where no line does.
+    void set_closing() {
+        auto found = find_closing(closing_, name_of(Framework::gtest));
+        if (!found) return;
+        std::int64_t rest = found->closing.ran.value_or(0);
+        for (const auto& [word, count] : found->closing.counts) rest -= std::min(count, rest);
+        if (rest > 0) found->closing.counts.emplace_back("failed", rest);
+        record_.closing = std::move(found->closing);
+    }
+
+    void add_unnamed(Unnamed::Room& room) {
+        Unnamed unnamed(record_, room);
         const auto add = [&](std::int64_t count, const CaseRecord& like, Progress progress) {
             unnamed.add(record_.path, count, like);
             progress_.resize(record_.cases.size(), progress);
         };
-        const bool any_began = std::any_of(record_.cases.begin(), record_.cases.end(),
-                                           [](const CaseRecord& c) { return c.started; });
-        if (record_.closing && header_ && !any_began) {
-            add_never_begun(add);
+        const auto begun = [&](auto is_it) {
+            return std::count_if(record_.cases.begin(), record_.cases.end(),
+                                 [&](const CaseRecord& c) { return c.started && is_it(c); });
+        };
+        const auto all_begun = begun([](const CaseRecord&) { return true; });
+        if (header_ && record_.closing && all_begun == 0) {
+            add(*header_, never_begun(), Progress::ended);
         } else if (record_.closing) {
             for (const auto& [word, count] : record_.closing->counts) {
                 CaseRecord like;
-                like.state = parsers::state_of(word).value_or(State::not_run);
+                like.state = state_of(word).value_or(State::not_run);
                 like.started = true;
                 if (like.state == State::failed) like.failure = googletest_failure({}, like.phase);
-                add(count - named(like.state), like, Progress::ended);
+                const auto named =
+                    begun([&](const CaseRecord& c) { return c.state == like.state; });
+                add(count - named, like, Progress::ended);
             }
         } else if (header_) {
-            std::int64_t begun = 0;
-            for (const CaseRecord& c : record_.cases) begun += c.started;
-            add(*header_ - begun, CaseRecord{}, Progress::announced);
+            add(*header_ - all_begun, CaseRecord{}, Progress::announced);
         }
         CaseRecord off;
         set_googletest_disabled(off);
         add(hidden_ - disabled_, off, Progress::ended);
-        unnamed.tell(closing_.value_or(begin_));
+        unnamed.tell(closed_.value_or(begin_));
     }
 
-    [[nodiscard]] std::int64_t named(State state) const {
-        return std::count_if(record_.cases.begin(), record_.cases.end(),
-                             [&](const CaseRecord& c) { return c.started && c.state == state; });
-    }
-
-    // The tests that a global set-up kept from beginning: GoogleTest counts them as passed. What it
-    // said stands in the first iteration alone.
-    template <class Add>
-    void add_never_begun(const Add& add) {
+    // A test that a global set-up kept from beginning: GoogleTest counts it as passed.
+    [[nodiscard]] CaseRecord never_begun() const {
         CaseRecord like;
         like.phase = Phase::module_setup;
         like.state = State::skipped;
         like.reason = "none of the tests was begun";
-        for (const Outside& text : outside_) {
-            if (text.phase != Phase::module_setup) continue;
-            const auto failed = std::find_if(text.parts.begin(), text.parts.end(),
-                                             [](const GoogletestPart& p) { return !p.skipped; });
-            if (failed != text.parts.end()) {
+        for (const CaseRecord& row : record_.cases)
+            if (row.phase == Phase::module_setup) {
                 like.state = State::errored;
-                like.reason.clear();
-                like.failure = googletest_failure(*failed, like.phase);
-            } else {
-                set_googletest_result(like, State::skipped, text.parts);
+                like.failure = row.failure;
             }
-            break;
-        }
-        add(*header_, like, Progress::ended);
+        return like;
     }
 
-    std::string_view text_;
-    size_t begin_;
-    size_t free_from_;  // what comes after is no test's output so far
-    Unnamed::Room& room_;
     ModuleRecord record_;
     std::vector<Progress> progress_;
     std::unordered_map<std::string, size_t> by_name_;
     CaseIds ids_;
-    std::vector<Outside> outside_;
-    std::unordered_map<std::string_view, std::string> broken_set_ups_;  // by suite: its words
-    std::vector<std::string_view> broken_suites_;
-    std::string_view suite_;
+    std::vector<CaseRecord> fixtures_;  // rows for what failed outside of tests
+    std::string suite_;
     Phase phase_ = Phase::module_setup;
-    std::optional<size_t> last_;  // the test that ended last
+    std::string output_;  // since the last event
+    size_t begin_;
+    std::optional<size_t> running_, ended_;  // the test that runs, and the one that ended last
+    size_t outside_from_ = 0;                // in the output, where that of the latter is over
+    std::optional<size_t> inner_;            // in the output, where a run began in the test
+    std::optional<size_t> stray_;            // where another test began in the one that runs
     std::optional<std::int64_t> header_;
-    std::optional<size_t> closing_;
-    std::int64_t hidden_ = 0;
-    std::int64_t disabled_ = 0;
-    std::int64_t of_nobody_ = 0;
+    std::optional<size_t> closed_;
+    std::string closing_;  // the lines of its totals
+    std::int64_t hidden_ = 0, disabled_ = 0, of_nobody_ = 0;
 };
 
+// Hands runs on as soon as it is sure that no test's output holds them: all but the last of `runs_`
+// have a test that has not ended.
 class TextReader {
   public:
-    TextReader(const ForeignFile& file, const SeePart& see)
-        : file_(file), see_(see), tokens_(googletest::tokens_of(file.bytes)) {}
+    TextReader(const ForeignFile& file, const SeePart& see) : file_(file), see_(see) {}
 
     void read() {
-        const std::vector<Token>& all = tokens_.all;
-        for (size_t i = 0; i < all.size(); ++i) {
-            const Token& token = all[i];
-            switch (token.kind) {
-                case Kind::main:
-                    // In brief output it may be of a death test's child.
-                    if (part_ && (part_->is_closed() || part_->has_header())) finish(token.offset);
-                    open(token.offset);
-                    break;
-                case Kind::repeating:
-                    if (part_ && part_->has_begun()) finish(token.offset);
-                    open(token.offset, /*same_binary=*/token.count > 1);
-                    break;
-                case Kind::header:
-                    if (part_ && part_->has_begun()) finish(token.offset);
-                    open(token.offset).set_header(token);
-                    break;
-                case Kind::run:
-                    i = run(i);
-                    break;
-                default:
-                    see(token);
-            }
+        for (LogLines lines(file_.bytes); lines.next();) {
+            const Event event = event_of(lines.line());
+            if (event.kind == Kind::output)
+                print(lines.line());
+            else
+                step(event, lines.line(), lines.offset());
         }
-        if (part_) finish(file_.bytes.size(), /*last=*/true);
+        hand_on(/*more_follows=*/false);
     }
-
-    [[nodiscard]] int parts() const { return parts_; }
 
   private:
-    size_t run(size_t i) {
-        const std::vector<Token>& all = tokens_.all;
-        const Token& token = all[i];
-        if (part_ && part_->is_closed()) finish(token.offset);
-        const Token* next = token.next > 0 ? &all[token.next] : nullptr;
-        if (next && is_end(next->kind)) {
-            open(token.offset).run(token, next, next->after);
-            return token.next;
-        }
-        const size_t stop = i + 1 < all.size() ? all[i + 1].offset : file_.bytes.size();
-        open(token.offset).run(token, nullptr, stop);
-        return i;
+    struct Pending {
+        Run run;
+        int binary;
+    };
+
+    void print(std::string_view line) {
+        for (Pending& pending : runs_)
+            if (pending.run.is_running() || &pending == &runs_.back()) pending.run.print(line);
     }
 
-    void see(const Token& token) {
-        // Brief output lists nothing after its closing: this is of the next iteration.
-        const bool again = part_ && part_->is_closed() && !part_->has_header() &&
-                           (is_end(token.kind) || token.kind == Kind::closing);
-        if (again) finish(token.offset);
-        Part& part = open(token.offset, again);
-        switch (token.kind) {
-            case Kind::closing:
-                if (part.is_closed()) {
-                    finish(token.offset);
-                    open(token.offset).set_closing(token);
-                } else {
-                    part.set_closing(token);
-                }
-                return;
-            case Kind::suite:
-                return part.begin_suite(token);
-            case Kind::suite_end:
-                return part.end_suite(token);
-            case Kind::leaving:
-                return part.leave(token);
-            case Kind::disabled:
-                return part.disable(token);
-            case Kind::broken_suite:
-                return part.break_suite(token);
-            case Kind::hidden:
-                return part.set_hidden(token);
-            default:
-                return part.judge(token);
+    void step(const Event& event, std::string_view line, size_t offset) {
+        if (is_end(event.kind)) leave_inner_runs(event.name);
+        if (!runs_.empty() && runs_.back().run.is_running() &&
+            !(is_end(event.kind) && runs_.back().run.runs(event.name))) {
+            runs_.back().run.contain(event.kind, offset);
+            if (event.kind != Kind::header) return print(line);
         }
+        if (runs_.empty() || is_of_another_run(event))
+            open(offset,
+                 event.kind == Kind::repeating ? event.number > 1 : is_next_iteration(event));
+        Run& last = runs_.back().run;
+        for (Pending& pending : runs_)
+            if (pending.run.is_running() && &pending.run != &last) pending.run.print(line);
+        if (event.begin > 0) last.print(line.substr(0, event.begin));
+        last.take(event, line.substr(event.begin), offset + event.begin);
     }
 
-    Part& open(size_t offset, bool same_binary = false) {
-        if (part_) return *part_;
+    // What was read since the test began is its output.
+    void leave_inner_runs(std::string_view test) {
+        const auto outer = std::find_if(runs_.rbegin(), runs_.rend(),
+                                        [&](const Pending& p) { return p.run.runs(test); });
+        if (outer == runs_.rend()) return;
+        runs_.erase(outer.base(), runs_.end());
+        binaries_ = runs_.back().binary;
+    }
+
+    // Brief output has no headers and lists nothing after its closing: more is the next
+    // iteration's.
+    [[nodiscard]] bool is_next_iteration(const Event& event) const {
+        if (runs_.empty() || !runs_.back().run.is_closed() || runs_.back().run.has_header())
+            return false;
+        return event.kind == Kind::closing || is_end(event.kind);
+    }
+
+    [[nodiscard]] bool is_of_another_run(const Event& event) const {
+        const Run& run = runs_.back().run;
+        if (event.kind == Kind::header || event.kind == Kind::repeating) return run.has_begun();
+        const bool begins = event.kind == Kind::main || event.kind == Kind::run ||
+                            event.kind == Kind::closing || is_next_iteration(event);
+        return begins && run.is_closed();
+    }
+
+    void open(size_t offset, bool same_binary) {
+        if (!runs_.empty() && !runs_.front().run.is_running()) hand_on(/*more_follows=*/true);
         if (!same_binary || binaries_ == 0) ++binaries_;
         std::string path(stem_of(file_.name));
         if (binaries_ > 1) path += fmt::format("#{}", binaries_);
-        return part_.emplace(file_.bytes, valid_utf8(path), offset, room_);
+        runs_.push_back({Run(valid_utf8(path), offset), binaries_});
     }
 
-    void finish(size_t end, bool last = false) {
-        ++parts_;
-        see_(part_->take(end, !last));
-        part_.reset();
+    void hand_on(bool more_follows) {
+        for (size_t i = 0; i < runs_.size(); ++i)
+            see_(runs_[i].run.finish(more_follows || i + 1 < runs_.size(), room_));
+        runs_.clear();
     }
 
     const ForeignFile& file_;
     const SeePart& see_;
-    Tokens tokens_;
     Unnamed::Room room_;
-    std::optional<Part> part_;
-    int parts_ = 0;
+    std::deque<Pending> runs_;
     int binaries_ = 0;
 };
 
-}  // namespace
-
-std::vector<Diagnostic> read_googletest_text(const ForeignFile& file, const SeePart& see) {
-    TextReader reader(file, see);
-    reader.read();
-    if (reader.parts() > 0) return {};
-    return {{"log", 0, "nothing in the file is GoogleTest's"}};
-}
-
-namespace {
-
-// The text after a number and `mark`; nothing where the line has another beginning.
-std::optional<std::string_view> after_number(std::string_view line, std::string_view mark) {
-    const size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
-    if (digits == 0 || !line.substr(digits).starts_with(mark)) return std::nullopt;
-    return line.substr(digits + mark.size());
-}
-
-// "    Start  1: name", "1: Test command: …", "1: [ RUN      ] A.B", "1/17 Test  #1: name …".
-bool is_of_ctest(std::string_view line) {
-    constexpr std::string_view kStart = "Start ";
-    if (const auto output = after_number(line, ": "))
-        return output->starts_with("Test command: ") || googletest::begins_with_mark(*output);
-    if (const auto rest = after_number(trimmed(line), "/")) {
-        const auto test = after_number(*rest, " Test ");
-        return test && trimmed(*test).starts_with('#');
-    }
-    if (!line.starts_with("   ") || !trimmed(line).starts_with(kStart)) return false;
-    return after_number(trimmed(trimmed(line).substr(kStart.size())), ": ").has_value();
-}
-
 // CTest's text holds that of GoogleTest with a number before each line, or parts of it.
 bool begins_as_ctest(std::string_view beginning) {
+    static const RE2 kCtest(
+        R"(\d+: (?:Test command: |\[[ =-]).*|\s*\d+/\d+ Test +#.*|    +Start +\d+: .*)",
+        RE2::Latin1);
     for (LogLines lines(beginning); lines.next();) {
-        if (is_of_ctest(lines.line())) return true;
+        if (RE2::FullMatch({lines.line().data(), lines.line().size()}, kCtest)) return true;
         if (googletest::begins_with_mark(lines.line())) return false;
     }
     return false;
 }
 
 }  // namespace
+
+std::vector<Diagnostic> read_googletest_text(const ForeignFile& file, const SeePart& see) {
+    TextReader(file, see).read();
+    return {};
+}
 
 int googletest_text_likeness(std::string_view beginning, std::string_view end) {
     if (begins_as_ctest(beginning)) return 0;

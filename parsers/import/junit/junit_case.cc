@@ -40,24 +40,6 @@ constexpr std::array<Element, 8> kElements{{
     {"flakyError", State::errored, false, true},
     {"rerun", State::failed, false, false},
 }};
-// States that our own reports write as another one's element.
-constexpr std::array<std::pair<State, State>, 10> kOwnStates{{
-    {State::failed, State::xpassed},
-    {State::errored, State::crashed},
-    {State::errored, State::timed_out},
-    {State::skipped, State::xfailed},
-    {State::skipped, State::not_run},
-    // As expectations.json says.
-    {State::skipped, State::failed},
-    {State::skipped, State::errored},
-    {State::skipped, State::crashed},
-    {State::skipped, State::timed_out},
-    {State::failed, State::passed},
-}};
-bool is_one_of_own(State element, State state) {
-    return std::find(kOwnStates.begin(), kOwnStates.end(), std::pair{element, state}) !=
-           kOwnStates.end();
-}
 constexpr std::string_view kOwnXpassed = "[[PROPERTY|state=xpassed]]";
 constexpr std::array<std::string_view, 3> kNotResults{"properties", "system-out", "system-err"};
 
@@ -282,7 +264,7 @@ class CaseReader {
         // Elsewhere such a file's attempts that did not decide are counted.
         for (Failure& other : test.also) other.counted = State::passed;
         const auto state = state_of(type);
-        if (!state || !is_one_of_own(test.state, *state)) return;
+        if (!state || *state == test.state) return;
         test.call_state = test.state;  // as the totals count it
         test.state = *state;
         if (test.failure) test.reason = test.failure->message;
@@ -410,25 +392,12 @@ class CaseReader {
         return words == nullptr ? Phase::call : words->phase;
     }
 
-    // "a.cc:12\nwords" as the binary prints it: "a.cc:12: Failure\nwords".
-    std::vector<GoogletestPart> parts(const char* element, std::string_view kind) const {
+    std::vector<GoogletestPart> parts(const char* element, bool skipped) const {
         std::vector<GoogletestPart> all;
         for (const xml_node child : node_.children(element)) {
-            std::string text = text_in(child);
-            if (text.empty()) text = attribute(child, "message");
-            const size_t end = std::min(text.find('\n'), text.size());
-            text.insert(end, fmt::format(": {}", kind));
-            auto found = googletest_parts(text);
-            // Without a place of its own the text is all there is.
-            if (found.empty())
-                found = googletest_parts(fmt::format("unknown file: {}\n{}", kind, text_in(child)));
-            // A message may hold lines that look like further parts.
-            for (size_t i = 1; i < found.size(); ++i) {
-                found[0].words += " " + found[i].words;
-                found[0].text += "\n" + found[i].text;
-            }
-            found.resize(std::min<size_t>(found.size(), 1));
-            all.push_back(std::move(found.front()));
+            const std::string text = text_in(child);
+            all.push_back(
+                googletest_part(text.empty() ? attribute(child, "message") : text, skipped));
         }
         return all;
     }
@@ -436,7 +405,7 @@ class CaseReader {
     void read_googletest() {
         CaseRecord& test = out_.test;
         for (const xml_node child : node_.children()) static_cast<void>(element_of(child));
-        auto failures = parts("failure", "Failure");
+        auto failures = parts("failure", false);
         if (test.pseudo) {
             CaseRecord row = googletest_fixture("", "", test.phase, std::move(failures));
             row.id = test.id;
@@ -445,11 +414,10 @@ class CaseReader {
         } else if (attribute(node_, "status") == "notrun" ||
                    attribute(node_, "result") == "suppressed") {
             set_googletest_disabled(test);
-            test.started = false;
         } else if (!failures.empty()) {
             set_googletest_result(test, State::failed, std::move(failures));
         } else if (attribute(node_, "result") == "skipped" || node_.child("skipped")) {
-            set_googletest_result(test, State::skipped, parts("skipped", "Skipped"));
+            set_googletest_result(test, State::skipped, parts("skipped", true));
         }
         if (test.failure) test.failure->traceback += valid_utf8(output());
     }

@@ -370,11 +370,8 @@ class Document {
             if (node.offset_debug() < 0) return;
             const auto begin = static_cast<size_t>(node.offset_debug());
             const bool is_test = name_of(node) == kTest;
-            if (is_test ? xml_element_is_whole(text, begin, kTest)
-                        : xml_tag_end(text, begin) < text.size()) {
-                if (is_test) return;
-                continue;
-            }
+            if (is_test && xml_element_is_whole(text, begin, kTest)) return;
+            if (!is_test && xml_tag_end(text, begin) < text.size()) continue;
             broken_->open = node;
             if (is_test)
                 broken_->message +=
@@ -461,8 +458,8 @@ class Document {
         for (size_t i = 0; i < kTotalWords.size() && parts_of_root_ > 1; ++i)
             if (totals[i] && of_parts_[i] && *totals[i] != *of_parts_[i])
                 diagnose_.totals_differ(
-                    0, fmt::format("{}: {} by the file as a whole, {} by its suites", kTotalWords[i],
-                                   *totals[i], *of_parts_[i]));
+                    0, fmt::format("{}: {} by the file as a whole, {} by its suites",
+                                   kTotalWords[i], *totals[i], *of_parts_[i]));
         parts_of_root_ = 0;
     }
 

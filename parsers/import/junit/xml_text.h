@@ -1,5 +1,6 @@
 // The bytes of an XML file as UTF-8 that a reader of NUL-terminated text loses nothing of, and
-// where a place in it is in the file. Not for what the file says.
+// where a place in it is in the file. Not for what the file says, nor for UTF-16, which import
+// converts before (runner/archive/input_decoder.h).
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace compat::parsers {
 
-// Understood: UTF-8, UTF-16 of either order, ISO-8859-1 where the file declares it. Any other
-// encoding is read as UTF-8, with a diagnostic. NULs, which XML forbids, are blanks here.
+// Understood: UTF-8, and ISO-8859-1 where the file declares it. Any other encoding is read as
+// UTF-8, with a diagnostic. NULs, which XML forbids, are blanks here.
 class XmlText {
   public:
     // `bytes` need to live as long as this.
@@ -23,24 +24,18 @@ class XmlText {
     [[nodiscard]] size_t source_offset(size_t in_text) const;
 
   private:
-    enum class Encoding { utf8, latin1, utf16_little, utf16_big };
-
-    void decode(Encoding encoding);
-    void blank_nuls(Diagnoser& diagnose);
-
-    std::string_view bytes_;
-    std::string_view text_;  // of bytes_ or own_
+    std::string_view text_;  // the file's bytes or own_
     std::string own_;
-    Encoding encoding_ = Encoding::utf8;
+    bool latin1_ = false;
     mutable size_t known_in_text_ = 0;
     mutable size_t known_in_source_ = 0;
 };
 
+// Whether the element whose name is at `begin` is all there, as far as its tags tell.
+[[nodiscard]] bool xml_element_is_whole(std::string_view text, size_t begin, std::string_view name);
+
 // Where the tag of the element whose name is at `begin` ends, at its ">"; the text's end where it
 // does not. Values may hold anything but their own quote.
 [[nodiscard]] size_t xml_tag_end(std::string_view text, size_t begin);
-
-// Whether the element whose name is at `begin` is all there. It holds no other of the same name.
-[[nodiscard]] bool xml_element_is_whole(std::string_view text, size_t begin, std::string_view name);
 
 }  // namespace compat::parsers

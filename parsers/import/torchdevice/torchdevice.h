@@ -1,6 +1,5 @@
-// What the files of TorchDevice's test_automation have in common: names of modules and tests,
-// return codes, durations. Not for the logs of single modules, which are unittest's text
-// (unittest_text.h).
+// What the files of TorchDevice's test_automation have in common: names of modules, durations,
+// return codes. Not for the logs of single modules, which are unittest's text.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +11,16 @@
 
 namespace compat::parsers {
 
-// "tests.models.bert.test_x" as "tests/models/bert/test_x.py".
-[[nodiscard]] std::string torchdevice_path(std::string_view module);
-
-// A row for a test that broke, or for what broke outside of any: a class or module fixture, the
-// module as a whole. `classes` may be empty: reports do not tell it. Its failure is read from
-// `traceback`; where that says nothing, `key_line` does.
-[[nodiscard]] CaseRecord torchdevice_case(std::string_view path, std::string_view classes,
-                                          std::string_view method, State state,
-                                          std::string_view traceback, std::string_view key_line);
-
-// "FAIL", "ERROR", "SKIPPED", "SUCCESS" and the like; nothing for other words.
-[[nodiscard]] std::optional<State> torchdevice_state(std::string_view word);
+// A record of "tests.models.bert.test_x", whose path is "tests/models/bert/test_x.py".
+[[nodiscard]] ModuleRecord torchdevice_module(std::string_view module);
 
 // "0:00:27.122207", "1 day, 2:03:04" in seconds; 0 where it is no duration.
 [[nodiscard]] double torchdevice_seconds(std::string_view text);
 
-// A return code as Python's subprocess gives it: a signal is negative. -1 is what the script itself
-// gives for a module that it could not run.
+// "0", "-11": a return code as Python's subprocess gives it.
+[[nodiscard]] std::optional<std::int64_t> torchdevice_code(std::string_view text);
+
+// A signal is negative. -1 is what the script itself gives for a module that it could not run.
 [[nodiscard]] ProcessEnd torchdevice_end(std::int64_t return_code);
 
 // Makes what is known of a module whose tests are not: its outcome, and a row for it where it

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes torchdevice/ again: files in the forms of TorchDevice's test_automation, from a real run of fixtures/unittest.
 
-overall.log, summary.json and report.md tell of the same run; model.json is what unittest's own result objects say of it, and what
+overall.log and summary.json tell of the same run; model.json is what unittest's own result objects say of it, and what
 the processes returned. Usage: make_torchdevice.py PYTHON
 """
 import datetime
@@ -164,48 +164,6 @@ def summary(runs):
         }
 
 
-def report(entries):
-    broken = [(entry, case) for entry in entries for case in entry["test_cases"]]
-    passed = [entry for entry in entries if not entry["test_cases"] and entry["status_from_summary"] == "SUCCESS"]
-    sums = {word: sum(entry["individual_log_summary"][word] for entry in entries) for word in ("total", "passed", "failures", "errors", "skipped")}
-    yield "# Test Suite - TorchDevice Integration Report"
-    yield "**Report Generated:** 2025-01-02 03:04:05\n"
-    yield "## I. Executive Summary\n\nThis report summarizes the results.\n"
-    yield "| Category                          | Count      | Percentage |"
-    yield "|:----------------------------------|:-----------|:-----------|"
-    yield "| Modules Processed                 | %-10d | N/A        |" % len(entries)
-    yield "| Modules Passed                    | %-10d | 1.0%% |" % len(passed)
-    yield "| Modules with Failures/Errors      | %-10d | 1.0%% |" % len({entry["module"] for entry, _ in broken})
-    yield "| Passed Tests                      | %-10d | 1.0%% |" % sums["passed"]
-    yield "| Failed/Errored Tests              | %-10d | 1.0%% |" % (sums["failures"] + sums["errors"])
-    yield "| Skipped Tests                     | %-10d | 1.0%% |" % sums["skipped"]
-    yield "| **Total Tests (from log summaries)** | **%d** | **100.0%%**   |\n" % sums["total"]
-    yield "## II. Failure Analysis by Component\n"
-    yield "| Diagnosed Component/Failure Type | Failure Count | Jump to Details |"
-    yield "|:---------------------------------|:--------------|:----------------|"
-    yield "| Undetermined | %d | [Link](#undetermined) |\n\n---\n" % len(broken)
-    yield "## III. Detailed Failure Report\n"
-    yield '<a id="undetermined"></a>\n### Undetermined\n'
-    for number, (entry, case) in enumerate(broken, 1):
-        details, path = case["error_details"], entry["test_script_path"]
-        yield "#### %d. Failure in `%s` (Module: `%s`)\n" % (number, case["name"], entry["module"])
-        yield "- **Test File Path:** [`%s`](../../%s)" % (path, path)
-        yield "- **Module Duration:** `%s`" % entry["duration"]
-        yield "- **Status:** `%s`" % case["status"]
-        yield "- **Key Error Line:** `%s`" % details["key_error_line"]
-        yield "- **Test Run Command:** `%s`" % entry["test_command"]
-        yield "- **Diagnostic Details:**\n  ```txt\n  %s\n  ```\n" % details["diagnostic_notes"]
-        yield "- **Traceback / Log Snippet:**\n  ```python"
-        yield "\n".join("  " + line for line in details["display_traceback_snippet"])
-        yield "  ```\n"
-    yield "\n---\n\n## IV. Modules That Passed All Their Tests\n\n<details>"
-    yield "<summary>Click to expand/collapse list of passed modules (%d modules)</summary>\n" % len(passed)
-    for entry in passed:
-        totals = entry["individual_log_summary"]
-        yield "- `%s` (Parsed Summary - Passed: %d, Skipped: %d, Total: %d)" % (entry["test_script_path"], totals["passed"], totals["skipped"], totals["total"])
-    yield "</details>\n\n---"
-
-
 def main():
     python, out = sys.argv[1], HERE / "torchdevice"
     shutil.rmtree(out, ignore_errors=True)
@@ -223,7 +181,6 @@ def main():
         entries = list(summary(runs))
         (out / "overall.log").write_text(plain("\n".join(overall(runs)) + "\n"))
         (out / "summary.json").write_text(plain(json.dumps(entries, indent=1)))
-        (out / "report.md").write_text(plain("\n".join(report(entries)) + "\n"))
         model = {each["module"]: {"return_code": each["return_code"], **(each["result"] or {})} for each in runs}
         (out / "model.json").write_text(plain(json.dumps(model, indent=1)))
 

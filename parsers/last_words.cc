@@ -18,10 +18,10 @@ namespace {
 using EndKind = ProcessEnd::Kind;
 
 // Of a log of any size; what was said before is of other tests.
-constexpr size_t kSearchedBytes = 256 * 1024;
+constexpr size_t kLogTailBytes = 256 * 1024;
 // Lines before a dump that belong to it: an assertion's text, what a C++ exception said.
 constexpr size_t kLinesBefore = 10;
-constexpr size_t kLongestLine = 1000;
+constexpr size_t kLogLineBytes = 1000;
 constexpr size_t kMessageBytes = 400;
 constexpr std::string_view kCut = "[…]";
 
@@ -101,7 +101,7 @@ std::optional<Frame> dumped_frame(std::string_view line) {
 
 std::vector<std::string_view> lines_of(std::string_view log) {
     std::vector<std::string_view> all;
-    const size_t from = log.size() > kSearchedBytes ? log.size() - kSearchedBytes : 0;
+    const size_t from = log.size() > kLogTailBytes ? log.size() - kLogTailBytes : 0;
     for (Lines lines(log, from); lines.next();) all.push_back(lines.line());
     // A line that begins before what is looked at.
     if (from > 0 && log[from - 1] != '\n' && !all.empty()) all.erase(all.begin());
@@ -203,8 +203,8 @@ std::string excerpt(const std::vector<std::string_view>& lines, const Dump& dump
     std::vector<std::string> kept;
     size_t bytes = 0;
     const auto keep = [&](std::string_view line) {
-        std::string text = valid_utf8(cut(line, kLongestLine));
-        if (line.size() > kLongestLine) text += kCut;
+        std::string text = valid_utf8(cut(line, kLogLineBytes));
+        if (line.size() > kLogLineBytes) text += kCut;
         bytes += text.size() + 1;
         kept.push_back(std::move(text));
         return bytes <= kLastBytes;

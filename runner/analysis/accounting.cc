@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "parsers/closing.h"
-#include "parsers/text.h"
 #include "parsers/outcomes.h"
+#include "parsers/text.h"
 #include "runner/analysis/marks.h"
 #include "runner/base/framework.h"
 

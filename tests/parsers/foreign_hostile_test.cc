@@ -100,7 +100,7 @@ TEST_P(ForeignMonsters, AreReadInTime) {
     const auto begin = std::chrono::steady_clock::now();
     for (const std::string_view name : kDialectNames)
         EXPECT_EQ(broken_foreign_invariant(*dialect_of(name), GetParam().text), "") << name;
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 std::string repeated(std::string_view part, size_t times) {
@@ -111,7 +111,7 @@ std::string repeated(std::string_view part, size_t times) {
 }
 
 // `part` with each number in place of "%", until the text is of the size.
-std::string numbered(std::string_view part, size_t size = 1 << 20) {
+std::string numbered(std::string_view part, size_t size = 1 << 18) {
     std::string out;
     for (int i = 0; out.size() < size; ++i) {
         const std::string number = std::to_string(i);
@@ -133,7 +133,7 @@ std::string noise(size_t size) {
 }
 
 std::vector<Bytes> monsters() {
-    constexpr size_t kMiB = 1 << 20;
+    constexpr size_t kSize = 1 << 18;
     const std::string of_one = "[==========] Running 1 test from 1 test suite.\n";
     const std::string rule = std::string(70, '-') + "\n";
     const std::string session =
@@ -141,13 +141,13 @@ std::vector<Bytes> monsters() {
         "collected 2 items\n\n";
     return {
         {"empty", ""},
-        {"one_line_of_4_MiB", std::string(4 * kMiB, 'x')},
-        {"NULs", std::string(kMiB, '\0')},
-        {"noise", noise(kMiB)},
-        {"newlines", std::string(kMiB / 4, '\n')},
-        {"brackets", std::string(kMiB, '[')},
-        {"nested_objects", repeated("{\"a\":", kMiB)},
-        {"escapes", repeated("\x1b[", kMiB)},
+        {"one_line", std::string(4 * kSize, 'x')},
+        {"NULs", std::string(kSize, '\0')},
+        {"noise", noise(kSize)},
+        {"newlines", std::string(kSize / 4, '\n')},
+        {"brackets", std::string(kSize, '[')},
+        {"nested_objects", repeated("{\"a\":", kSize)},
+        {"escapes", repeated("\x1b[", kSize)},
         {"runs", repeated("[ RUN      ] A.B\n", 50'000)},
         {"runs_on_one_line", repeated("[ RUN      ] A.B", 50'000)},
         {"ends", repeated("[  FAILED  ] A.B (1 ms)\n", 50'000)},
@@ -162,7 +162,7 @@ std::vector<Bytes> monsters() {
         {"unittest_broken_off", repeated("test_a (m.A.test_a) ... \n" + std::string(70, '-') +
                                              "\nRan 5 tests in 0.1s\n\nOK\n",
                                          10'000)},
-        {"progress", std::string(4 * kMiB, '.') + "\n"},
+        {"progress", std::string(4 * kSize, '.') + "\n"},
         {"pytest_starts", repeated("=== test session starts ===\n", 20'000)},
         {"pytest_nodes", repeated("a.py::test PASSED [ 1%]\n", 20'000)},
         {"pytest_great_closing",
@@ -181,7 +181,7 @@ std::vector<Bytes> monsters() {
          "  YOU HAVE 9223372036854775807 DISABLED TESTS\n"},
         {"tests_without_an_end", of_one + numbered("[ RUN      ] A.b%\n")},
         {"tests_without_an_end_killed",
-         of_one + numbered("[ RUN      ] A.b%\n") + std::string(kMiB, 'x') + "\nKilled\n"},
+         of_one + numbered("[ RUN      ] A.b%\n") + std::string(kSize, 'x') + "\nKilled\n"},
         {"iterations",
          numbered(
              "Repeating all tests (iteration %) . . .\n\n" + of_one +
@@ -196,15 +196,15 @@ std::vector<Bytes> monsters() {
         {"broken_suites_of_the_list",
          of_one + numbered("[  FAILED  ] S%: SetUpTestSuite or TearDownTestSuite\n")},
         {"runs_in_a_line_with_escapes",
-         of_one + "\x1b[0m" + repeated("[ RUN      ] A.b", kMiB / 16)},
+         of_one + "\x1b[0m" + repeated("[ RUN      ] A.b", kSize / 16)},
         {"broken_marks_in_a_line_with_escapes",
-         "\x1b[0m" + repeated("[ RUN      ] A.b[  \x1b[0mFAILED  ] A.c", kMiB / 40)},
+         "\x1b[0m" + repeated("[ RUN      ] A.b[  \x1b[0mFAILED  ] A.c", kSize / 40)},
         {"names_as_of_repeats",
-         numbered("[ RUN      ] A.b#%\n[       OK ] A.b#% (0 ms)\n", kMiB / 2) +
-             repeated("[ RUN      ] A.b\n[       OK ] A.b (0 ms)\n", kMiB / 80)},
+         numbered("[ RUN      ] A.b#%\n[       OK ] A.b#% (0 ms)\n", kSize / 2) +
+             repeated("[ RUN      ] A.b\n[       OK ] A.b (0 ms)\n", kSize / 80)},
         {"unittest_closings_that_do_not_fit",
-         numbered("test_% (m.A.test_%) ... ok\n", kMiB / 2) + "test_z (m.A.test_z) ... \n" +
-             repeated(rule + "Ran 500 tests in 1.0s\n\nOK\n", kMiB / 200)},
+         numbered("test_% (m.A.test_%) ... ok\n", kSize / 2) + "test_z (m.A.test_z) ... \n" +
+             repeated(rule + "Ran 500 tests in 1.0s\n\nOK\n", kSize / 200)},
         {"unittest_subtests",
          "test_z (m.A.test_z) ... \n" + numbered("  test_z (m.A.test_z) (i=%) ... FAIL\n")},
         {"unittest_subtest_sections",
@@ -215,25 +215,26 @@ std::vector<Bytes> monsters() {
         {"unittest_outer_test", "test_0 (m.A.test_0) ... \n" +
                                     numbered("test_% (m.A.test_%) ... ok\n") + rule +
                                     "Ran 9 tests in 1.0s\n\nOK\n"},
-        {"unittest_many_broken_off", numbered("test_% (m.A.test_%) ... \n", kMiB / 2) +
-                                         repeated(rule + "Ran 1 test in 1.0s\n\nOK\n", kMiB / 200)},
-        {"unittest_ellipses", "test_x (m.A.test_x)" + repeated(" ... ", kMiB / 5)},
-        {"unittest_names_as_of_repeats", numbered("test_x#% (m.A.test_x#%) ... ok\n", kMiB / 2) +
-                                             repeated("test_x (m.A.test_x) ... ok\n", kMiB / 50)},
+        {"unittest_many_broken_off",
+         numbered("test_% (m.A.test_%) ... \n", kSize / 2) +
+             repeated(rule + "Ran 1 test in 1.0s\n\nOK\n", kSize / 200)},
+        {"unittest_ellipses", "test_x (m.A.test_x)" + repeated(" ... ", kSize / 5)},
+        {"unittest_names_as_of_repeats", numbered("test_x#% (m.A.test_x#%) ... ok\n", kSize / 2) +
+                                             repeated("test_x (m.A.test_x) ... ok\n", kSize / 50)},
         {"pytest_heading_of_many_words",
          session + "t.py::a FAILED\nt.py::b FAILED\n\n=== FAILURES ===\n____ " +
-             repeated("a b ", kMiB / 4) + "____\n\nE  x\n=== 2 failed in 1.0s ===\n"},
+             repeated("a b ", kSize / 4) + "____\n\nE  x\n=== 2 failed in 1.0s ===\n"},
         {"pytest_states_in_one_line",
-         session + "t.py::a " + repeated("PASSED ", kMiB / 7) + "y\n=== 2 passed in 1.0s ===\n"},
+         session + "t.py::a " + repeated("PASSED ", kSize / 7) + "y\n=== 2 passed in 1.0s ===\n"},
         {"pytest_failures_of_one_name",
-         session + numbered("t%.py::test_x FAILED\n", kMiB / 2) + "\n=== FAILURES ===\n" +
+         session + numbered("t%.py::test_x FAILED\n", kSize / 2) + "\n=== FAILURES ===\n" +
              repeated("____ test_x ____\n\n>  assert 0\nE  assert 0\n\nt.py:3: AssertionError\n",
-                      kMiB / 128) +
+                      kSize / 128) +
              "=== 9 failed in 1.0s ===\n"},
         {"pytest_summary_of_dots",
-         session + "t.py " + std::string(kMiB / 2, 'F') + "\n=== short test summary info ===\n" +
-             numbered("FAILED t.py::a% - x\n", kMiB / 2) + "=== 9 failed in 1.0s ===\n"},
-        {"pytest_open_parameters", session + "t.py::a x\nt.py::b[" + repeated("a ", kMiB / 2)},
+         session + "t.py " + std::string(kSize / 2, 'F') + "\n=== short test summary info ===\n" +
+             numbered("FAILED t.py::a% - x\n", kSize / 2) + "=== 9 failed in 1.0s ===\n"},
+        {"pytest_open_parameters", session + "t.py::a x\nt.py::b[" + repeated("a ", kSize / 2)},
         {"torchdevice_totals",
          "Target project repo: x\n" +
              numbered("Finished test: a.b% - Status: FAILURE (RC: 1) Duration: 0:00:02.5\n"
@@ -242,29 +243,29 @@ std::vector<Bytes> monsters() {
          "| Total Tests (from log summaries) | 5 |\n" +
              numbered("#### %. Failure in `a` (Module: `b%`)\n- **Status:** `FAIL`\n")},
         {"junit_same_test", "<testsuite name='a' tests='9'>" +
-                                repeated("<testcase name='x' classname='m.A'/>", kMiB / 36) +
+                                repeated("<testcase name='x' classname='m.A'/>", kSize / 36) +
                                 "</testsuite>"},
         {"junit_colons", "<testsuite name='a' tests='1'><testcase name='x' classname='m" +
-                             std::string(kMiB / 2, ':') + "' file='m" + std::string(kMiB / 2, ':') +
-                             "'/></testsuite>"},
+                             std::string(kSize / 2, ':') + "' file='m" +
+                             std::string(kSize / 2, ':') + "'/></testsuite>"},
         {"junit_dots", "<testsuite name='a' tests='1'><testcase name='x' classname='" +
-                           repeated("A.", kMiB / 2) + "'/></testsuite>"},
+                           repeated("A.", kSize / 2) + "'/></testsuite>"},
         {"junit_subtests",
          "<testsuite name='a-20240101000000' tests='1'>" +
              numbered("<testcase name='x (i=%)' classname='m.A'><failure>x</failure></testcase>") +
              "</testsuite>"},
-        {"junit_nested", repeated("<testsuite name='a'>", kMiB / 20)},
+        {"junit_nested", repeated("<testsuite name='a'>", kSize / 20)},
         {"junit_nested_failures",
          "<testsuite name='a' tests='1'><testcase name='x' classname='m.A'>" +
-             repeated("<failure>", kMiB / 9)},
-        {"junit_open", repeated("<testsuite name='a' tests='1'><testcase name='x'/>", kMiB / 50)},
-        {"junit_angles", "<testsuite tests='1'><testcase name='x'/>" + std::string(kMiB, '<')},
+             repeated("<failure>", kSize / 9)},
+        {"junit_open", repeated("<testsuite name='a' tests='1'><testcase name='x'/>", kSize / 50)},
+        {"junit_angles", "<testsuite tests='1'><testcase name='x'/>" + std::string(kSize, '<')},
         {"junit_attributes",
          "<testsuite name='a' tests='1'><testcase " + numbered("a%='1' ") + "/></testsuite>"},
         {"junit_suites", "<testsuites>" +
                              repeated("<testsuite name='a' tests='1'><testcase name='x' "
                                       "classname='m.A'/></testsuite>",
-                                      kMiB / 78) +
+                                      kSize / 78) +
                              "</testsuites>"},
         {"junit_great",
          "<testsuite name='a' tests='9223372036854775807' failures="

@@ -126,7 +126,7 @@ std::vector<Bytes> monsters() {
     const std::string rule(70, '-');
     const std::string double_rule(70, '=');
     return {
-        {"one_line_of_64_MiB", std::string(64 * kMiB, 'x')},
+        {"one_line_of_16_MiB", std::string(16 * kMiB, 'x')},
         {"NULs", std::string(kMiB, '\0')},
         {"noise", noise(kMiB)},
         {"newlines", std::string(kMiB, '\n')},

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "parsers/attempt.h"
-#include "parsers/import/doubt.h"
 #include "parsers/import/foreign.h"
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"

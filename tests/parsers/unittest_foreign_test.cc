@@ -6,7 +6,6 @@
 
 #include <chrono>
 
-#include "parsers/import/doubt.h"
 #include "parsers/import/foreign.h"
 #include "parsers/import/unittest/header.h"
 #include "parsers/import/unittest/text.h"

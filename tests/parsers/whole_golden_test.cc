@@ -8,7 +8,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "parsers/import/doubt.h"
 #include "parsers/import/foreign.h"
 #include "parsers/import/pytest/text.h"
 #include "parsers/text.h"

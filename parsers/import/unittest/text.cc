@@ -8,6 +8,7 @@
 #include "parsers/import/own_log.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/import/unittest/reader.h"
+#include "parsers/text.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {

@@ -473,16 +473,21 @@ TEST(UnittestForeign, SectionsAmongWhatABufferedTestPrinted) {
     EXPECT_EQ(parts[0].cases[2].state, State::passed);
 }
 
+TEST(UnittestForeign, TheLineOfATestThatATestPrintedIsItsOutput) {
+    const Read found = read(
+        "test_a (t.T.test_a) ... ok\ntest_b (t.T.test_b) ... test_ghost (t.T.test_ghost) ... ok\n"
+        "ok\ntest_c (t.T.test_c) ... ok\n" +
+        closing("3 tests", "OK"));
+    EXPECT_THAT(states(found), ElementsAre("passed passed passed"));
+    EXPECT_FALSE(is_ambiguous(found));
+}
+
 // Nothing tells such lines from those of the run.
 TEST(UnittestForeign, LinesOfTestsThatATestPrintedDoNotAddUp) {
-    for (const std::string& text :
-         {"test_a (t.T.test_a) ... ok\ntest_b (t.T.test_b) ... test_ghost (t.T.test_ghost) ... ok\n"
-          "ok\ntest_c (t.T.test_c) ... ok\n" +
-              closing("3 tests", "OK"),
-          ".test_ghost (t.T.test_ghost) ... ok\n.sx.\n" +
-              closing("5 tests", "OK (skipped=1, expected failures=1)"),
-          "test_a (m.C.test_a) ... ok\n[1/2] test_c (m.C.test_c)\nok\n" +
-              closing("2 tests", "OK")}) {
+    for (const std::string& text : {".test_ghost (t.T.test_ghost) ... ok\n.sx.\n" +
+                                        closing("5 tests", "OK (skipped=1, expected failures=1)"),
+                                    "test_a (m.C.test_a) ... ok\n[1/2] test_c (m.C.test_c)\nok\n" +
+                                        closing("2 tests", "OK")}) {
         const Read found = read(text);
         bool adds_up = !is_ambiguous(found);
         for (const ModuleRecord& part : found.parts) adds_up = adds_up && mismatches(part).empty();

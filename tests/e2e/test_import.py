@@ -347,7 +347,8 @@ def test_the_logs_of_a_run_say_as_text_what_its_events_do(runner, states_copy):
         made = runner("import", log)
         if made.code == 2:
             continue  # of a module that ended without a word
-        found = {test: state for test, state in states(made.report).items() if "::<" not in test}
+        # Of the test in which a process ended, its log does not say how.
+        found = {test: state for test, state in states(made.report).items() if "::<" not in test and state != "not_run"}
         assert found.items() <= told.items(), log
 
 

@@ -122,8 +122,9 @@ def test_the_report_lists_totals_of_several_modules(runner, foreign):
     log.write_text(more)
     made = runner("import", log)
     assert made.code == 3
-    assert ["ran: 3 by its tests, 4 by the framework's closing line"] == [
-        m["message"] for m in made.report["accounting"]["mismatches"]]
+    totals, doubt = [m["message"] for m in made.report["accounting"]["mismatches"]]
+    assert totals == "ran: 3 by its tests, 4 by the framework's closing line"
+    assert "ambiguous: " in doubt and "run again with -v" in doubt
     assert "Accounting does not close" in (made.folder / "report.md").read_text()
 
 
@@ -346,7 +347,8 @@ def test_the_logs_of_a_run_say_as_text_what_its_events_do(runner, states_copy):
         made = runner("import", log)
         if made.code == 2:
             continue  # of a module that ended without a word
-        found = {test: state for test, state in states(made.report).items() if "::<" not in test}
+        # Of the test in which a process ended, its log does not say how.
+        found = {test: state for test, state in states(made.report).items() if "::<" not in test and state != "not_run"}
         assert found.items() <= told.items(), log
 
 

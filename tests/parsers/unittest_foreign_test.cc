@@ -227,7 +227,11 @@ TEST(UnittestForeign, CharactersThatNoClosingCountsAreInDoubt) {
     for (const std::string between : {"\n", ""})
         EXPECT_TRUE(is_ambiguous(read(".F..s" + between + ".." + good))) << between;
     EXPECT_TRUE(is_ambiguous(read("..\nKilled\n.." + good)));
-    EXPECT_TRUE(is_ambiguous(read("..a (m.I.a) ... ok\n" + closing("1 test", "OK") + "...\n")));
+    // Beside a run that is verbose, any program may have printed them.
+    const Read beside = read("..\na (m.I.a) ... ok\n" + closing("1 test", "OK") + "...\n");
+    EXPECT_FALSE(is_ambiguous(beside));
+    EXPECT_EQ(beside.diagnostics.size(), 1u);
+    EXPECT_EQ(beside.parts[0].diagnostics.size(), 1u);
     // What a test broke more than once is no run of its own.
     const Read once = read(".FE\n" + section("FAIL: test_x (m.A.test_x)") +
                            section("ERROR: test_x (m.A.test_x)") +
@@ -469,16 +473,21 @@ TEST(UnittestForeign, SectionsAmongWhatABufferedTestPrinted) {
     EXPECT_EQ(parts[0].cases[2].state, State::passed);
 }
 
+TEST(UnittestForeign, TheLineOfATestThatATestPrintedIsItsOutput) {
+    const Read found = read(
+        "test_a (t.T.test_a) ... ok\ntest_b (t.T.test_b) ... test_ghost (t.T.test_ghost) ... ok\n"
+        "ok\ntest_c (t.T.test_c) ... ok\n" +
+        closing("3 tests", "OK"));
+    EXPECT_THAT(states(found), ElementsAre("passed passed passed"));
+    EXPECT_FALSE(is_ambiguous(found));
+}
+
 // Nothing tells such lines from those of the run.
 TEST(UnittestForeign, LinesOfTestsThatATestPrintedDoNotAddUp) {
-    for (const std::string& text :
-         {"test_a (t.T.test_a) ... ok\ntest_b (t.T.test_b) ... test_ghost (t.T.test_ghost) ... ok\n"
-          "ok\ntest_c (t.T.test_c) ... ok\n" +
-              closing("3 tests", "OK"),
-          ".test_ghost (t.T.test_ghost) ... ok\n.sx.\n" +
-              closing("5 tests", "OK (skipped=1, expected failures=1)"),
-          "test_a (m.C.test_a) ... ok\n[1/2] test_c (m.C.test_c)\nok\n" +
-              closing("2 tests", "OK")}) {
+    for (const std::string& text : {".test_ghost (t.T.test_ghost) ... ok\n.sx.\n" +
+                                        closing("5 tests", "OK (skipped=1, expected failures=1)"),
+                                    "test_a (m.C.test_a) ... ok\n[1/2] test_c (m.C.test_c)\nok\n" +
+                                        closing("2 tests", "OK")}) {
         const Read found = read(text);
         bool adds_up = !is_ambiguous(found);
         for (const ModuleRecord& part : found.parts) adds_up = adds_up && mismatches(part).empty();

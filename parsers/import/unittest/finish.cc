@@ -287,7 +287,8 @@ FinishedUnittestRun finish_unittest_run(UnittestRun run, std::optional<Closing> 
     if (facts.verbose)
         unnamed.add_skips(facts, unsaid_skips(facts, record));
     else if (record.closing && !unnamed.add_counted(*record.closing, facts))
-        add_doubt(record, facts.begin, "nothing tells whether tests or their fixtures were skipped", kAdvice);
+        add_doubt(record, facts.begin, "nothing tells whether tests or their fixtures were skipped",
+                  kAdvice);
     else if (!record.closing)
         unnamed.add_characters(facts);
     unnamed.tell(facts.begin);
@@ -303,7 +304,8 @@ FinishedUnittestRun finish_unittest_run(UnittestRun run, std::optional<Closing> 
     else
         check_totals(record, end, kAdvice);
     if (facts.verbose && facts.first_character)
-        add_doubt(record, *facts.first_character, "these characters are of no test", kAdvice);
+        record.diagnostics.push_back({"log", static_cast<std::int64_t>(*facts.first_character),
+                                      "characters like those of tests, in front of a run"});
     return finished;
 }
 

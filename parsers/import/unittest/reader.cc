@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "parsers/closing.h"
-#include "parsers/import/doubt.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/text.h"
 
@@ -235,8 +234,8 @@ void UnittestReader::end_run(std::optional<Closing> closing, size_t end) {
     if (closing || !run.is_empty() || (characters && printed_end(tail)))
         hand_on(std::move(run), std::move(closing), end);
     else if (characters)
-        doubts_.push_back(doubt(*characters, "characters of tests that no closing counts",
-                                "run again with -v, or import JUnit XML"));
+        doubts_.push_back({"log", static_cast<std::int64_t>(*characters),
+                           "characters like those of tests, which no closing counts"});
 }
 
 void UnittestReader::hand_on(UnittestRun run, std::optional<Closing> closing, size_t end) {

@@ -61,6 +61,13 @@ void UnittestRun::begin(const UnittestHeader& header, UnittestNames& names, size
 }
 
 void UnittestRun::take_status(const UnittestStatus& status, size_t after) {
+    // The line of a test that another one printed: what follows is that one's own outcome. A
+    // fixture says no more than that it broke or skips.
+    if (const size_t last = facts_.said.size();
+        last > 1 && !facts_.said[last - 1].is_open() && facts_.said[last - 2].is_open() &&
+        !facts_.said[last - 2].soft && status.state != State::errored &&
+        status.state != State::skipped)
+        drop(last - 1);
     facts_.tail = after;
     const size_t cases = facts_.cases.size();
     if (cases == 0 || (!facts_.said[cases - 1].is_open() && status.state == State::skipped)) {

@@ -13,9 +13,9 @@
 #include "parsers/import/case_ids.h"
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/gtest/googletest_line.h"
+#include "parsers/import/lines.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/last_words.h"
-#include "parsers/import/lines.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 #include "runner/base/framework.h"
@@ -179,9 +179,10 @@ class Run {
         set_googletest_result(test, state_after(event.kind), std::move(parts));
         if (test.state != State::skipped || !test.reason.empty()) return;
         // GoogleTest skips without a word what its suite's set-up, or that of all, broke.
-        for (const CaseRecord& row : fixtures_)
-            if (row.failure && (row.name == "<Environment>" || row.name == fixture_name(suite_)))
-                test.reason = "the set-up failed: " + row.failure->message;
+        for (const std::string& name : {std::string("<Environment>"), fixture_name(suite_)})
+            if (const auto at = fixture_by_name_.find(name);
+                at != fixture_by_name_.end() && fixtures_[at->second].failure)
+                test.reason = "the set-up failed: " + fixtures_[at->second].failure->message;
     }
 
     // What stands before a test's end in brief output is of all tests since the last that failed.
@@ -226,8 +227,8 @@ class Run {
 
     CaseRecord& fixture(std::string_view suite, Phase phase) {
         CaseRecord row = googletest_fixture(record_.path, suite, phase, {});
-        for (CaseRecord& known : fixtures_)
-            if (known.name == row.name) return known;
+        const auto [at, is_new] = fixture_by_name_.emplace(row.name, fixtures_.size());
+        if (!is_new) return fixtures_[at->second];
         row.failure.reset();
         return fixtures_.emplace_back(std::move(row));
     }
@@ -293,6 +294,7 @@ class Run {
     std::unordered_map<std::string, size_t> by_name_;
     CaseIds ids_;
     std::vector<CaseRecord> fixtures_;  // rows for what failed outside of tests
+    std::unordered_map<std::string, size_t> fixture_by_name_;
     std::string suite_;
     Phase phase_ = Phase::module_setup;
     std::string output_;  // since the last event

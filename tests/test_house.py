@@ -262,11 +262,10 @@ def test_a_namespace_is_its_folder(folder):
 
 
 def test_no_source_folder_is_crowded():
-    """A folder has at most 30 files; parsers is the exception."""
     for top in (*ALL, "shim"):
         for folder in [ROOT / top, *(ROOT / top).rglob("*/")]:
             own = [p for p in folder.iterdir() if p.suffix in (".h", ".cc", ".py", ".json", ".sql")]
-            assert len(own) <= 30 or folder == ROOT / "parsers", folder
+            assert len(own) <= 30, folder
 
 
 def test_the_version_and_the_pin_of_torch_stand_once():

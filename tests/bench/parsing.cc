@@ -27,6 +27,7 @@
 
 #include "parsers/import/foreign.h"
 #include "parsers/import/unittest/header.h"
+#include "tests/parsers/golden_archives.h"
 
 namespace {
 
@@ -51,13 +52,8 @@ struct Section {
 // The failures of all golden logs of unittest.
 std::vector<Section> golden_sections() {
     std::vector<Section> sections;
-    for (const auto& file : fs::recursive_directory_iterator(GOLDEN_FOLDER)) {
-        if (file.path().filename() != "test_states.log" ||
-            file.path().string().find("/unittest-") == std::string::npos)
-            continue;
-        std::stringstream text;
-        text << std::ifstream(file.path()).rdbuf();
-        const std::string log = text.str();
+    for (const auto& [path, log] : testing::golden_archives()) {
+        if (!path.starts_with("unittest-") || !path.ends_with("/test_states.log")) continue;
         const std::string mark = std::string(kDoubleRule) + "\n";
         const std::string rule = std::string(kRule) + "\n";
         for (size_t at = log.find(mark); at != std::string::npos;) {

@@ -15,6 +15,7 @@
 #include "parsers/diagnosis/traceback.h"
 #include "tests/parsers/attempt_invariants.h"
 #include "tests/parsers/foreign_invariants.h"
+#include "tests/parsers/golden_archives.h"
 #include "tests/paths.h"
 
 namespace compat::fuzz {
@@ -30,24 +31,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* kParsers = COMPAT_SOURCE_DIR "/tests/parsers";
 
-std::string bytes_of(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
 // The golden files of folders that begin with `folder`, whose names end with `suffix`.
 std::vector<std::string> goldens(std::string_view folder, std::string_view suffix) {
-    const fs::path root = fs::path(kParsers) / "golden";
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::recursive_directory_iterator(root)) {
-        const fs::path inside = entry.path().lexically_relative(root);
-        if (entry.is_regular_file() && inside.begin()->string().starts_with(folder) &&
-            inside.string().ends_with(suffix))
-            files.push_back(entry.path());
-    }
-    std::sort(files.begin(), files.end());
     std::vector<std::string> all;
-    std::transform(files.begin(), files.end(), std::back_inserter(all), bytes_of);
+    for (const auto& [name, bytes] : parsers::testing::golden_archives())
+        if (name.starts_with(folder) && name.ends_with(suffix)) all.push_back(bytes);
     return all;
 }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <fstream>
 #include <random>
 
 #include "tests/parsers/foreign_invariants.h"
@@ -21,12 +20,7 @@ struct Sample {
 
 std::ostream& operator<<(std::ostream& out, const Sample& sample) { return out << sample.file; }
 
-std::string bytes_of(const Sample& sample) {
-    std::ifstream in(testing::golden_folder() / sample.file, std::ios::binary);
-    std::ostringstream out;
-    out << in.rdbuf();
-    return out.str();
-}
+std::string bytes_of(const Sample& sample) { return testing::golden_bytes(sample.file); }
 
 class ForeignHostile : public ::testing::TestWithParam<Sample> {};
 
@@ -76,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Sample{Dialect::unittest_text, "whole-unittest-3.13.0/durations.log"},
                       Sample{Dialect::unittest_text, "whole-unittest-3.9.18/quiet.log"},
                       Sample{Dialect::unittest_text, "whole-unittest-3.11.7/xmlrunner.log"},
-                      Sample{Dialect::pytest_text, "whole-pytest-8.4.2/summary.log"},
+                      Sample{Dialect::pytest_text, "whole-pytest-9.0.3/summary.log"},
                       Sample{Dialect::pytest_text, "whole-pytest-9.0.3/coloured.log"},
                       Sample{Dialect::pytest_text, "whole-pytest-7.4.4/crashed.log"},
                       Sample{Dialect::googletest_text, "gtest-1.12.1/states.log"},

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -21,10 +20,7 @@ using testing::foreign_parts;
 using testing::ForeignParts;
 
 std::string golden(const char* name) {
-    std::ifstream in(testing::golden_folder() / "torchdevice" / name, std::ios::binary);
-    std::ostringstream out;
-    out << in.rdbuf();
-    return out.str();
+    return testing::golden_bytes(std::string("torchdevice/") + name);
 }
 
 json model() { return json::parse(golden("model.json")); }

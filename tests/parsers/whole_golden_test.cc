@@ -20,21 +20,14 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-std::string content(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string content(const fs::path& file) { return testing::golden_bytes(file.string()); }
 
 constexpr std::string_view kEnd = "end-";
 
 std::vector<fs::path> logs(std::string_view folders) {
-    std::vector<fs::path> all;
-    for (const auto& file : fs::recursive_directory_iterator(testing::golden_folder()))
-        if (file.path().extension() == ".log" &&
-            !file.path().filename().string().starts_with(kEnd) &&
-            file.path().parent_path().filename().string().starts_with(folders))
-            all.push_back(file.path());
-    std::sort(all.begin(), all.end());
+    std::vector<fs::path> all = testing::golden_paths(folders, ".log");
+    std::erase_if(all,
+                  [](const fs::path& file) { return file.filename().string().starts_with(kEnd); });
     return all;
 }
 
@@ -181,7 +174,9 @@ TEST_P(WholePytest, IsWhatPytestSays) {
     }
     expect_adds_up(parts[0]);
     const fs::path own = fs::path(GetParam()).replace_extension(".model.json");
-    const fs::path model_file = fs::exists(own) ? own : GetParam().parent_path() / "model.json";
+    const fs::path model_file = testing::golden_archives().contains(own.string())
+                                    ? own
+                                    : GetParam().parent_path() / "model.json";
     if (GetParam().stem() == "crashed") {
         EXPECT_THAT(states_of(parts[0]).named,
                     ::testing::UnorderedElementsAre(
@@ -258,8 +253,7 @@ TEST_P(OddPytest, IsWhatItsReportsSaid) {
 // An attempt of ours at a suite that asks for -q: its summary names the tests that broke.
 TEST(AttemptInFewWords, NamesWhatBroke) {
     for (const std::string_view version : {"odd-pytest-7.4.4", "odd-pytest-9.0.3"}) {
-        const std::string text =
-            content(testing::golden_folder() / version / "test_session_within-q.log");
+        const std::string text = content(fs::path(version) / "test_session_within-q.log");
         const ModuleRecord record =
             parse_pytest_text(text, {.kind = ProcessEnd::Kind::exited, .code = 1, .detail = {}},
                               "test_session_within.py");
@@ -305,8 +299,7 @@ TEST(EndsOfPytest, AreToldInEachVerbosity) {
     for (const std::string_view version : {"odd-pytest-7.4.4", "odd-pytest-9.0.3"})
         for (const Wanted& want : wanted) {
             const std::string what = fmt::format("{}/{}", version, want.log);
-            const auto parts =
-                read(content(testing::golden_folder() / (what + ".log")), Dialect::pytest_text);
+            const auto parts = read(content(what + ".log"), Dialect::pytest_text);
             ASSERT_EQ(parts.size(), 1u) << what;
             EXPECT_EQ(parts[0].finished, want.finished) << what;
             Counts states;

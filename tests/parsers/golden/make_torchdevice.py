@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes torchdevice/ again: files in the forms of TorchDevice's test_automation, from a real run of fixtures/unittest.
+"""Makes FOLDER/torchdevice: files in the forms of TorchDevice's test_automation, from a real run of fixtures/unittest.
 
 overall.log and summary.json tell of the same run; model.json is what unittest's own result objects say of it, and what
-the processes returned. Usage: make_torchdevice.py PYTHON
+the processes returned. Usage: make_torchdevice.py FOLDER PYTHON
 """
 import datetime
 import json
@@ -165,9 +165,9 @@ def summary(runs):
 
 
 def main():
-    python, out = sys.argv[1], HERE / "torchdevice"
+    out, python = pathlib.Path(sys.argv[1]) / "torchdevice", sys.argv[2]
     shutil.rmtree(out, ignore_errors=True)
-    out.mkdir()
+    out.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
         shutil.copytree(HERE / "fixtures" / "unittest", folder / "tests" / "sub")

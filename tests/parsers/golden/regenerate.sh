@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the logs in this folder again, with the frameworks as they really print.
-#   regenerate.sh unittest PYTHON…    one folder a Python version: unittest-3.12.1/
-#   regenerate.sh pytest PYTHON…      each with its own pytest:    pytest-8.4.2/
+# Makes logs with the frameworks as they really print; goldens.py packs those that are kept here.
+#   regenerate.sh FOLDER unittest PYTHON…    one folder a Python version: FOLDER/unittest-3.12.1/
+#   regenerate.sh FOLDER pytest PYTHON…      each with its own pytest:    FOLDER/pytest-8.4.2/
 # The folder in which the fixtures ran is written as /suite, Python's as /python; each log's exit status stands beside it,
 # and where the framework's own objects could be asked, what they say (oracle_*.py). NAME.harness.log,
 # NAME.harness.status and NAME.events.jsonl are of the same module run by our harness.
@@ -9,8 +9,10 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 harness=$(cd "$here/../../../runner/harness" && pwd)/main.py
 harness_folder=$(dirname "$harness")
-framework=$1
-shift
+mkdir -p "$1"
+made=$(cd "$1" && pwd)
+framework=$2
+shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for python in "$@"; do
@@ -22,7 +24,7 @@ for python in "$@"; do
     base=$("$python" -c 'import sys; print(sys.base_prefix)')
     suite=$work/$framework-$version
     cp -r "$here/fixtures/$framework" "$suite"
-    out=$here/$framework-$version
+    out=$made/$framework-$version
     mkdir -p "$out"
     for module in "$suite"/test_*.py; do
         name=$(basename "$module" .py)

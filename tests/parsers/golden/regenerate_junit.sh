@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# Makes the JUnit XML files in this folder again, by the tools that write them.
-#   regenerate_junit.sh pytest VERSION…     junit-pytest-8.4.2/: each junit_family, and the oracle's model of the same run
-#   regenerate_junit.sh unittest PYTHON…    junit-unittest-3.13.0/: by unittest-xml-reporting
-#   regenerate_junit.sh googletest          junit-googletest/: a binary's XML, and its JSON of the same run
-#   regenerate_junit.sh ctest               junit-ctest/: ctest's XML, and what it prints of the same run
-#   regenerate_junit.sh surefire REPOSITORY junit-surefire/: Surefire's XML, and what Maven prints of the same run.
-#                                           Offline; REPOSITORY is Maven's, with maven-surefire-plugin and junit 4
+# Makes JUnit XML files by the tools that write them; goldens.py packs those that are kept here.
+#   regenerate_junit.sh FOLDER pytest VERSION…     FOLDER/junit-pytest-8.4.2/: each junit_family, and the oracle's model of the same run
+#   regenerate_junit.sh FOLDER unittest PYTHON…    junit-unittest-3.13.0/: by unittest-xml-reporting
+#   regenerate_junit.sh FOLDER googletest          junit-googletest/: a binary's XML, and its JSON of the same run
+#   regenerate_junit.sh FOLDER ctest               junit-ctest/: ctest's XML, and what it prints of the same run
+#   regenerate_junit.sh FOLDER surefire REPOSITORY junit-surefire/: Surefire's XML, and what Maven prints of the same run.
+#                                                  Offline; REPOSITORY is Maven's, with maven-surefire-plugin and junit 4
 # The folder in which the tests ran is written as /suite, Python's as /python, the host as "host".
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 fixtures=$here/fixtures
-tool=$1
-shift
+mkdir -p "$1"
+made=$(cd "$1" && pwd)
+tool=$2
+shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
@@ -27,7 +29,7 @@ tidy() {
 }
 
 begin() {
-    out=$here/$1
+    out=$made/$1
     rm -rf "$out" "$work/suite"
     mkdir -p "$out"
     cp -r "$fixtures/$2" "$work/suite"

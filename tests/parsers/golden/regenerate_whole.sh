@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Makes the logs of whole runs in this folder again, with the frameworks as they really print: the
-# fixtures of regenerate.sh, but for those that end their process, in one run of each form.
-#   regenerate_whole.sh unittest PYTHON…    whole-unittest-3.12.1/
-#   regenerate_whole.sh odd PYTHON…         odd-unittest-3.9.18/: tests that print what a run looks like
-#   regenerate_whole.sh odd_pytest PYTHON…  odd-pytest-8.4.2/: tests with what is hard to read
-#   regenerate_whole.sh pytest PYTHON…      whole-pytest-8.4.2/; with pytest-xdist, up to 8 pytest-subtests
+# Makes logs of whole runs with the frameworks as they really print: the fixtures of regenerate.sh,
+# but for those that end their process, in one run of each form. goldens.py packs those that are kept.
+#   regenerate_whole.sh FOLDER unittest PYTHON…    FOLDER/whole-unittest-3.12.1/
+#   regenerate_whole.sh FOLDER odd PYTHON…         odd-unittest-3.9.18/: tests that print what a run looks like
+#   regenerate_whole.sh FOLDER odd_pytest PYTHON…  odd-pytest-8.4.2/: tests with what is hard to read
+#   regenerate_whole.sh FOLDER pytest PYTHON…      whole-pytest-8.4.2/; with pytest-xdist, up to 8 pytest-subtests
 # A form that a Python cannot print (--durations before 3.12, unittest-xml-reporting where it is not
 # installed) is left out. Beside each log what the framework's own objects say (oracle_*.py).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-framework=$1
-shift
+mkdir -p "$1"
+made=$(cd "$1" && pwd)
+framework=$2
+shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -121,7 +123,7 @@ for python in "$@"; do
     if [ "$framework" = odd_pytest ]; then fixtures=pytest_odd folder=odd-pytest; fi
     cp -r "$here/fixtures/$fixtures" "$suite"
     rm -f "$suite/test_crash.py" "$suite/test_skipped_import.py"
-    out=$here/$folder-$version
+    out=$made/$folder-$version
     rm -rf "$out"
     mkdir -p "$out"
     "${framework}_logs"

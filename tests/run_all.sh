@@ -35,8 +35,8 @@ kept=$BUILD/share/runner/shims/$(basename "$shim")
 [ -d "$kept" ] || { rm -rf "$kept.new"; cp -R "$shim" "$kept.new" && mv "$kept.new" "$kept"; }
 declare -A PARTS=(
     [house]="tests/test_house.py tests/gpu" [suites]=tests/suites [harness]=tests/harness
-    [e2e]="tests/e2e --ignore=tests/e2e/test_porting.py --ignore=tests/e2e/test_scan.py"
-    [porting]="tests/e2e/test_porting.py tests/e2e/test_scan.py"
+    [e2e]="tests/e2e --ignore=tests/e2e/test_porting.py --ignore=tests/e2e/test_scan.py --ignore=tests/e2e/test_torture.py"
+    [porting]="tests/e2e/test_porting.py tests/e2e/test_scan.py tests/e2e/test_torture.py"
     [shim]="tests/shim --ignore=tests/shim/test_machinery.py" [machinery]=tests/shim/test_machinery.py
 )
 # Nearly every test is a child on one core: two lanes, about as long as each other.

@@ -115,20 +115,19 @@ void sort_tests(std::vector<UnexpectedTest>& tests) {
                      });
 }
 
-Expected<void> add_broken(const store::Store& store, const store::StoredRun& run,
-                          CellResult& result) {
+// `series`: of the run, up to it. Empty: the run is not complete, so it is judged by itself and
+// nothing is flaky.
+Expected<void> add_broken(const store::Store& store, const std::optional<Series>& series,
+                          const store::StoredRun& run, CellResult& result) {
     const auto unexpected = unexpected_of(store, run);
     if (!unexpected) return tl::unexpected(unexpected.error());
     const auto& broken = unexpected->broken;
     result.all_broken = broken.size();
     if (broken.empty()) return {};
-    const auto series = series_until(store, result.run);
-    if (!series) return tl::unexpected(series.error());
     std::vector<std::string> ids;
     for (const auto& [id, state] : broken) ids.push_back(id);
-    // A run that is not complete is judged by itself: nothing is flaky.
-    const auto flaky = *series ? quarantined(store, **series, ids)
-                               : Expected<std::vector<std::string>>(std::vector<std::string>{});
+    const auto flaky = series ? quarantined(store, *series, ids)
+                              : Expected<std::vector<std::string>>(std::vector<std::string>{});
     if (!flaky) return tl::unexpected(flaky.error());
     result.flaky = flaky->size();
     const bool only_flaky = result.code == ExitCode::unexpected_results &&
@@ -140,8 +139,8 @@ Expected<void> add_broken(const store::Store& store, const store::StoredRun& run
         test.id = id;
         test.state = state;
         test.is_flaky = std::binary_search(flaky->begin(), flaky->end(), id);
-        if (!*series) continue;
-        auto blame = blame_in(store, **series, id);
+        if (!series) continue;
+        auto blame = blame_in(store, *series, id);
         if (!blame) return tl::unexpected(blame.error());
         test.blame = std::move(*blame);
         test.is_new =
@@ -152,20 +151,18 @@ Expected<void> add_broken(const store::Store& store, const store::StoredRun& run
 }
 
 // What a flaky test did is no news.
-Expected<void> add_changes(const store::Store& store, const reports::Comparison& compared,
-                           CellResult& result) {
+Expected<void> add_changes(const store::Store& store, const std::optional<Series>& series,
+                           const reports::Comparison& compared, CellResult& result) {
     using analysis::ChangeClass;
     result.changes = compared.counts;
-    const auto series = series_until(store, result.run);
-    if (!series) return tl::unexpected(series.error());
     for (const auto& [change, count] : {std::pair(ChangeClass::regressed, &CellResult::regressed),
                                         std::pair(ChangeClass::fixed, &CellResult::fixed)}) {
         result.*count = compared.count(change);
         std::vector<std::string> ids;
         for (const auto& test : compared.tests)
             if (test.change == change) ids.push_back(test.id);
-        if (ids.empty() || !*series) continue;
-        const auto flaky = quarantined(store, **series, ids);
+        if (ids.empty() || !series) continue;
+        const auto flaky = quarantined(store, *series, ids);
         if (!flaky) return tl::unexpected(flaky.error());
         result.*count -= static_cast<std::int64_t>(flaky->size());
     }
@@ -184,14 +181,16 @@ Expected<void> describe(const NightSettings& night, CellResult& result) {
     const auto run = store->load_run(result.run);
     if (!run) return tl::unexpected(run.error());
     return store->snapshot([&]() -> Expected<void> {
+        const auto series = series_until(*store, result.run);
+        if (!series) return tl::unexpected(series.error());
         const auto compared = compare_with_past({&*store, result.run});
         if (!compared) return tl::unexpected(compared.error());
         if (*compared && !(*compared)->columns.empty()) {
             result.baseline = (*compared)->baseline.id;
-            const auto added = add_changes(*store, (*compared)->columns.front(), result);
+            const auto added = add_changes(*store, *series, (*compared)->columns.front(), result);
             if (!added) return added;
         }
-        return add_broken(*store, *run, result);
+        return add_broken(*store, *series, *run, result);
     });
 }
 

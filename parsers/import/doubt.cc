@@ -15,6 +15,11 @@ Diagnostic doubt(size_t offset, std::string_view why, std::string_view advice) {
             fmt::format("{}{}; {}", kAmbiguous, why, advice)};
 }
 
+Diagnostic uncounted_characters(size_t offset) {
+    return {"log", static_cast<std::int64_t>(offset),
+            "characters like those of tests, which no closing counts"};
+}
+
 void add_doubt(ModuleRecord& record, size_t offset, std::string_view why, std::string_view advice) {
     const bool known =
         std::any_of(record.diagnostics.begin(), record.diagnostics.end(),

@@ -12,6 +12,10 @@ namespace compat::parsers {
 // Its message begins with kAmbiguous (text.h).
 [[nodiscard]] Diagnostic doubt(size_t offset, std::string_view why, std::string_view advice);
 
+// What is said of characters like those of a test that no run counts. No doubt: any program prints
+// dots.
+[[nodiscard]] Diagnostic uncounted_characters(size_t offset);
+
 // Where the record has none yet.
 void add_doubt(ModuleRecord& record, size_t offset, std::string_view why, std::string_view advice);
 

@@ -52,7 +52,7 @@ struct UnittestLine {
     std::string_view rest;
 };
 
-TEST(UnittestEvent, IsToldByTheLineAlone) {
+TEST(UnittestEvent, DependsOnTheLineAlone) {
     using Kind = UnittestEvent::Kind;
     constexpr std::array kLines{
         UnittestLine{"test_x (m.A.test_x) ... ok", Kind::test, "ok"},
@@ -84,7 +84,7 @@ struct PytestLine {
     PytestEvent::Kind kind;
 };
 
-TEST(PytestEvent, IsToldByTheLineAlone) {
+TEST(PytestEvent, DependsOnTheLineAlone) {
     using Kind = PytestEvent::Kind;
     constexpr std::array kLines{
         PytestLine{"===== test session starts =====", Kind::start},

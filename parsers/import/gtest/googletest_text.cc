@@ -11,6 +11,7 @@
 #include "parsers/closing.h"
 #include "parsers/ending.h"
 #include "parsers/import/case_ids.h"
+#include "parsers/import/doubt.h"
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/gtest/googletest_line.h"
 #include "parsers/import/lines.h"
@@ -134,8 +135,8 @@ class Run {
             {"log", static_cast<std::int64_t>(offset), std::move(message)});
     }
     void ambiguous(size_t offset, std::string_view what) {
-        diagnose(offset, fmt::format("{}{}; import the file of --gtest_output=xml instead",
-                                     kAmbiguous, what));
+        record_.diagnostics.push_back(
+            doubt(offset, what, "import the file of --gtest_output=xml instead"));
     }
 
     size_t add(std::string_view name, Progress progress) {

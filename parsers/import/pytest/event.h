@@ -44,8 +44,8 @@ struct PytestEvent {
 // How many columns a line takes, if none of its characters is wide: pytest counts them so.
 [[nodiscard]] size_t columns_of(std::string_view line);
 
-// Whether a rule ("=== text ===") is as pytest makes it for a terminal of so many columns: all of
-// them, or more where its text alone fills them. 0: unknown.
+// Whether a rule ("=== text ===") is as wide as pytest draws it on a terminal of `width` columns:
+// exactly that, or wider if its text alone is. A width of 0 is unknown.
 [[nodiscard]] bool fills_terminal(std::string_view line, size_t width);
 
 }  // namespace compat::parsers

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "parsers/import/doubt.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/text.h"
@@ -276,8 +277,7 @@ void PytestReader::end_all() {
         if (!open.session.is_empty() || held)
             see_(finish(std::move(open), std::move(held)));
         else if (characters)
-            doubts_.push_back({"log", static_cast<std::int64_t>(*characters),
-                               "characters like those of tests, which no closing counts"});
+            doubts_.push_back(uncounted_characters(*characters));
     }
     for (FinishedPytestSession& session : std::exchange(closed_, {})) see_(std::move(session));
     begin(offset_);

@@ -214,8 +214,8 @@ bool UnnamedTests::add_counted(const Closing& closing, const UnittestFacts& fact
     }
     const std::int64_t skipped = counted(closing, "skipped");
     const std::int64_t expected = counted(closing, "expected failures");
-    // At least so many passed; more where some skips are of fixtures, or of a test that has a
-    // section: as many as there are characters.
+    // The least number of passed tests. It is more if some skips are of fixtures, or of a test that
+    // has a section: as many as there are characters.
     const auto seen = [&](State state) {
         return facts.characters[static_cast<size_t>(state)] +
                facts.around[static_cast<size_t>(state)];

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "parsers/closing.h"
+#include "parsers/import/doubt.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/text.h"
 
@@ -234,8 +235,7 @@ void UnittestReader::end_run(std::optional<Closing> closing, size_t end) {
     if (closing || !run.is_empty() || (characters && printed_end(tail)))
         hand_on(std::move(run), std::move(closing), end);
     else if (characters)
-        doubts_.push_back({"log", static_cast<std::int64_t>(*characters),
-                           "characters like those of tests, which no closing counts"});
+        doubts_.push_back(uncounted_characters(*characters));
 }
 
 void UnittestReader::hand_on(UnittestRun run, std::optional<Closing> closing, size_t end) {

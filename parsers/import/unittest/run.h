@@ -85,7 +85,7 @@ class UnittestRun {
     void take_text(std::string_view line);
     void take_characters(std::string_view characters, size_t offset, size_t after);
     void take_duration(const UnittestEvent& event);
-    // Under a double rule at `offset`; what is told of begins at `body`, or later (set_body).
+    // The double rule is at `offset`, and the section's text begins at `body`; set_body moves that.
     void open_section(const UnittestEvent& title, size_t offset, size_t body);
     void set_body(size_t body);
     void close_section(size_t end);

@@ -69,8 +69,8 @@ function Problems({ site }: { site: Site }) {
 
 // A run's published report; of another run, its suite's runs over time.
 function RunLink({ site, cell, id }: { site: Site; cell: Cell; id: string }) {
-  const href = id === cell.now.id ? reportLink(site.root, cell.now, "#/", "") : "";
-  return <a href={href || `${site.root}${cell.page}#/history`}><Name text={id} length={120} /></a>;
+  const history = `${site.root}${cell.page}#/history`;
+  return <a href={id === cell.now.id ? reportLink(site.root, cell.now, "#/", history) : history}><Name text={id} length={120} /></a>;
 }
 
 function Matrix({ site }: { site: Site }) {

@@ -3,77 +3,53 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <unordered_map>
 #include <utility>
 
 #include "parsers/import/foreign.h"
 
 namespace compat::parsers {
 
-size_t CaseTable::add(CaseRecord c) {
-    const auto has_id = [&](std::uint32_t at) { return at < size() && cases_[at].id == c.id; };
-    std::uint32_t hash = NameIndex::hash_of(c.id);
-    if (const std::uint32_t* const first = by_id_.find(hash, has_id)) {
-        const size_t repeated = *first;
-        const std::string plain = c.id;
-        do {
-            c.id = fmt::format("{}#{}", plain, ++repeats_[repeated]);
-            hash = NameIndex::hash_of(c.id);
-        } while (by_id_.find(hash, has_id));
+std::optional<size_t> CaseNames::last(const std::vector<CaseRecord>& cases, std::string_view name) {
+    const auto find = [&](std::uint32_t hash, std::string_view wanted) {
+        return by_name_.find(hash, [&](std::uint32_t at) { return cases[at].name == wanted; });
+    };
+    while (before_.size() < cases.size()) {
+        const auto i = static_cast<std::uint32_t>(before_.size());
+        const std::uint32_t hash = NameIndex::hash_of(cases[i].name);
+        std::uint32_t* const known = find(hash, cases[i].name);
+        before_.push_back(known ? std::exchange(*known, i) : kNone);
+        if (!known) by_name_.add(hash, i);
     }
-    const size_t i = size();
-    by_id_.add(hash, static_cast<std::uint32_t>(i));
-    cases_.push_back(std::move(c));
-    repeats_.push_back(1);
-    name(i);
-    return i;
+    const std::uint32_t* const known = find(NameIndex::hash_of(name), name);
+    return known ? std::optional<size_t>(*known) : std::nullopt;
 }
 
-void CaseTable::name(size_t i) {
-    const CaseRecord& c = cases_[i];
-    std::uint32_t* const known = by_name_.find(hash_of(c), [&](std::uint32_t at) {
-        return at < i && cases_[at].name == c.name && cases_[at].phase == c.phase;
-    });
-    if (!known) {
-        by_name_.add(hash_of(c), static_cast<std::uint32_t>(i));
-        return;
+std::vector<size_t> CaseNames::all(const std::vector<CaseRecord>& cases, std::string_view name) {
+    std::vector<size_t> found;
+    if (const auto at = last(cases, name))
+        for (auto i = static_cast<std::uint32_t>(*at); i != kNone; i = before_[i])
+            found.push_back(i);
+    std::reverse(found.begin(), found.end());
+    return found;
+}
+
+void number_repeated_ids(std::vector<CaseRecord>& cases) {
+    NameIndex by_id;
+    std::unordered_map<std::string, int> repeats;
+    for (size_t i = 0; i < cases.size(); ++i) {
+        const auto is_known = [&](const std::string& id) {
+            return by_id.find(NameIndex::hash_of(id),
+                              [&](std::uint32_t at) { return cases[at].id == id; });
+        };
+        std::string id = cases[i].id;
+        while (is_known(id)) {
+            int& n = repeats.try_emplace(cases[i].id, 1).first->second;
+            id = fmt::format("{}#{}", cases[i].id, ++n);
+        }
+        cases[i].id = std::move(id);
+        by_id.add(NameIndex::hash_of(cases[i].id), static_cast<std::uint32_t>(i));
     }
-    std::vector<size_t>& all = namesakes_[c.name];
-    if (all.empty()) all.push_back(*known);
-    all.push_back(i);
-    *known = static_cast<std::uint32_t>(i);
-}
-
-std::optional<size_t> CaseTable::find(std::string_view name, Phase phase) {
-    const std::uint32_t* const at =
-        by_name_.find(NameIndex::hash_of(name), [&](std::uint32_t place) {
-            return place < size() && cases_[place].name == name && cases_[place].phase == phase;
-        });
-    return at ? std::optional<size_t>(*at) : std::nullopt;
-}
-
-const std::vector<size_t>* CaseTable::namesakes(size_t i) const {
-    const auto it = namesakes_.find(cases_[i].name);
-    return it == namesakes_.end() ? nullptr : &it->second;
-}
-
-std::vector<CaseRecord> CaseTable::cut(size_t from) {
-    for (size_t i = size(); i-- > from;) {
-        const auto it = namesakes_.find(cases_[i].name);
-        if (it == namesakes_.end()) continue;
-        std::uint32_t* const last =
-            by_name_.find(hash_of(cases_[i]), [&](std::uint32_t at) { return at == i; });
-        std::vector<size_t>& all = it->second;
-        all.pop_back();
-        if (last) *last = static_cast<std::uint32_t>(all.back());
-        if (all.size() == 1) namesakes_.erase(it);
-    }
-    std::vector<CaseRecord> removed(
-        std::make_move_iterator(cases_.begin() + static_cast<std::ptrdiff_t>(from)),
-        std::make_move_iterator(cases_.end()));
-    cases_.resize(from);
-    repeats_.resize(from);
-    return removed;
 }
 
 std::string common_module(const std::vector<CaseRecord>& cases) {

@@ -1,11 +1,11 @@
-// The cases of one run as its text names them: each gets an id of its own, and is found again by
-// its name. Not for what is said of them.
+// The cases of one run as its text names them: found again by name, and each with an id of its own
+// at the end. Not for what is said of them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "parsers/name_index.h"
@@ -13,35 +13,30 @@
 
 namespace compat::parsers {
 
-class CaseTable {
+// Where the cases with a name are in a list that grows, and is cut at its end now and then.
+class CaseNames {
   public:
-    // Gives the case an id that no other has ("#2"), and its place.
-    size_t add(CaseRecord c);
-    // The last one with the name; of a fixture and a test that have one name, that of the phase.
-    [[nodiscard]] std::optional<size_t> find(std::string_view name, Phase phase = Phase::call);
-    // All with the name of case `i`, where there are several.
-    [[nodiscard]] const std::vector<size_t>* namesakes(size_t i) const;
-    // Without the cases from a place on.
-    std::vector<CaseRecord> cut(size_t from);
-
-    [[nodiscard]] size_t size() const { return cases_.size(); }
-    [[nodiscard]] CaseRecord& operator[](size_t i) { return cases_[i]; }
-    [[nodiscard]] const CaseRecord& operator[](size_t i) const { return cases_[i]; }
-    [[nodiscard]] std::vector<CaseRecord>& all() { return cases_; }
-    [[nodiscard]] const std::vector<CaseRecord>& all() const { return cases_; }
+    // The last one; those that were added since the last call are found, too.
+    [[nodiscard]] std::optional<size_t> last(const std::vector<CaseRecord>& cases,
+                                             std::string_view name);
+    // All, in their order.
+    [[nodiscard]] std::vector<size_t> all(const std::vector<CaseRecord>& cases,
+                                          std::string_view name);
+    // Before the list is cut.
+    void clear() {
+        by_name_.clear();
+        before_.clear();
+    }
 
   private:
-    [[nodiscard]] static std::uint32_t hash_of(const CaseRecord& c) {
-        return NameIndex::hash_of(c.name);
-    }
-    void name(size_t i);
+    static constexpr std::uint32_t kNone = UINT32_MAX;
 
-    std::vector<CaseRecord> cases_;
-    std::vector<int> repeats_;  // how many have its id, numbers apart
-    NameIndex by_id_;           // places that were cut stay in both
-    NameIndex by_name_;
-    std::unordered_map<std::string, std::vector<size_t>> namesakes_;
+    NameIndex by_name_;                  // the last one of each
+    std::vector<std::uint32_t> before_;  // of each known case, the one before with its name
 };
+
+// Gives the second case with an id "#2", and so on.
+void number_repeated_ids(std::vector<CaseRecord>& cases);
 
 // The one module of all the cases; empty where there are several, or none.
 [[nodiscard]] std::string common_module(const std::vector<CaseRecord>& cases);

@@ -2,77 +2,44 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
-#include "parsers/text.h"
+#include "parsers/import/pattern.h"
 
 namespace compat::parsers {
 
 namespace {
 
-constexpr char kEscape = '\x1b';
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-// A "0" stands for any digit, "?" for any character.
-constexpr std::array<std::string_view, 5> kTimes{
-    "0000-00-00T00:00:00.0000000Z ",     // GitHub
-    "0000-00-00T00:00:00.000000Z 00? ",  // GitLab: the stream, "O" or "E"
-    "[0000-00-00T00:00:00.000Z] ",       // Jenkins, of a pipeline
-    "00:00:00  ",                        // Jenkins, of a freestyle job
-    "00:00:00 ",                         // the same, in its pages
-};
 // Of lines that are the CI system's own. GitLab's may follow one another on a line.
 constexpr std::array<std::string_view, 3> kOwnLines{"##[", "section_start:", "section_end:"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// How much of the line the form takes; 0 where it does not fit. The blank at its end may be gone,
-// and GitLab has "+" there in a line that goes on with the one before.
-size_t length_of(std::string_view line, std::string_view form) {
-    if (line.size() + 1 < form.size()) return 0;
-    const size_t size = form.size() - 1;
-    const bool fits = std::equal(
-        form.begin(), form.begin() + size, line.begin(),
-        [](char like, char c) { return like == '0' ? is_digit(c) : like == '?' || c == like; });
-    if (!fits) return 0;
-    if (line.size() == size) return size;
-    const bool goes_on = form[size - 1] == '?' && line[size] == '+';
-    return line[size] == ' ' || goes_on ? size + 1 : 0;
-}
-
-// `gh run view --log` writes "job\tstep\t" in front of the time.
-size_t job_prefix(std::string_view line) {
-    constexpr size_t kLongest = 400;
-    const std::string_view head = line.substr(0, kLongest);
-    const size_t job = head.find('\t');
-    if (job == std::string_view::npos) return 0;
-    const size_t step = head.find('\t', job + 1);
-    if (step == std::string_view::npos) return 0;
-    const size_t time = length_of(line.substr(step + 1), kTimes[0]);
-    return time == 0 ? 0 : step + 1 + time;
+// What stands behind the time: GitHub's, in front of which `gh run view --log` writes
+// "job\tstep\t"; GitLab's with its stream, where a "+" goes on with the line before; Jenkins's, of
+// a pipeline and of a freestyle job. A blank at the line's end may be gone.
+std::string_view without_time(std::string_view line) {
+    static const Pattern time(
+        R"((?:(?:[^\t]{1,200}\t[^\t]{1,200}\t)?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z|)"
+        R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z \d\d[A-Z]|)"
+        R"(\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\]|\d\d:\d\d:\d\d ?)(?: (.*))?|)"
+        R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z \d\d[A-Z]\+(.*))");
+    const bool may_be = !line.empty() && (std::isdigit(static_cast<unsigned char>(line[0])) != 0 ||
+                                          line[0] == '[' || line.find('\t') < line.size());
+    const auto found = may_be ? time.match(line) : std::nullopt;
+    if (!found) return line;
+    return (*found)[2].empty() ? (*found)[1] : (*found)[2];
 }
 
 }  // namespace
 
-size_t time_prefix(std::string_view line) {
-    if (line.empty()) return 0;
-    if (is_digit(line[0]) || line[0] == '[')
-        for (const std::string_view form : kTimes)
-            if (const size_t length = length_of(line, form)) return length;
-    return job_prefix(line);
-}
-
 bool LogLines::next() {
     do {
-        if (next_ >= text_.size()) return false;
-        offset_ = next_;
-        const size_t stop = std::min(text_.find('\n', offset_), text_.size());
-        next_ = std::min(stop + 1, text_.size());
-        line_ = text_.substr(offset_, stop - offset_);
-        if (line_.ends_with('\r')) line_.remove_suffix(1);
-        if (offset_ == 0 && line_.starts_with(kByteOrderMark))
+        if (!lines_.next()) return false;
+        line_ = lines_.line();
+        if (offset() == 0 && line_.starts_with(kByteOrderMark))
             line_.remove_prefix(kByteOrderMark.size());
-        line_.remove_prefix(time_prefix(line_));
-        if (line_.find(kEscape) == std::string_view::npos) continue;
+        line_ = without_time(line_);
+        if (line_.find('\x1b') == std::string_view::npos) continue;
         plain_ = without_ansi(line_);
         line_ = plain_;
     } while (std::any_of(kOwnLines.begin(), kOwnLines.end(),
@@ -88,6 +55,12 @@ std::string_view unwrapped(std::string_view text, std::string& plain) {
         plain.append(lines.line()).push_back('\n');
     }
     return same ? text : std::string_view(plain);
+}
+
+std::string announced_file(std::string_view line) {
+    static const Pattern announced(R"(Running (\S+) (?:.* )?\.\.\. \[.*\])");
+    const auto found = line.starts_with("Running ") ? announced.match(line) : std::nullopt;
+    return found ? valid_utf8((*found)[1]) + ".py" : std::string();
 }
 
 }  // namespace compat::parsers

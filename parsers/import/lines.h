@@ -7,35 +7,36 @@
 #include <string>
 #include <string_view>
 
+#include "parsers/text.h"
+
 namespace compat::parsers {
 
 // Views into the text, but for a line with escapes: that one lives until the next.
 //   for (LogLines lines(text); lines.next();) use(lines.line(), lines.offset());
 class LogLines {
   public:
-    explicit LogLines(std::string_view text, size_t from = 0) : text_(text), next_(from) {}
+    explicit LogLines(std::string_view text) : lines_(text) {}
 
     // Passes over the lines that a CI system wrote itself.
     bool next();
     [[nodiscard]] std::string_view line() const { return line_; }
-    [[nodiscard]] size_t offset() const { return offset_; }
+    [[nodiscard]] size_t offset() const { return lines_.offset(); }
     // Where the next line begins.
-    [[nodiscard]] size_t after() const { return next_; }
+    [[nodiscard]] size_t after() const { return lines_.after(); }
 
   private:
-    std::string_view text_;
+    Lines lines_;
     std::string_view line_;
     std::string plain_;
-    size_t offset_ = 0;
-    size_t next_ = 0;
 };
 
 // Part of a log as it was printed: the text itself where nothing is to be taken off, else built in
 // `plain`.
 [[nodiscard]] std::string_view unwrapped(std::string_view text, std::string& plain);
 
-// Where a line's own text begins, after the time that a CI system wrote:
-// 29 of "2024-05-01T12:34:56.1234567Z ok".
-[[nodiscard]] size_t time_prefix(std::string_view line);
+// The file in "Running distributed/test_ops 1/2 ... [2024-05-01 12:34:56.123456]", with which the
+// script that starts PyTorch's test files announces each, as "distributed/test_ops.py"; empty: it
+// is no such line.
+[[nodiscard]] std::string announced_file(std::string_view line);
 
 }  // namespace compat::parsers

@@ -65,8 +65,7 @@ TEST(UnittestEvent, DependsOnTheLineAlone) {
         UnittestLine{"ERROR [0.003s]: test_x (m.A)", Kind::title, "test_x (m.A)"},
         UnittestLine{"Ran 3 tests in 0.1s", Kind::ran, ""},
         UnittestLine{"..F.s", Kind::characters, ""},
-        UnittestLine{"Running a/test_b 1/2 ... [2024-05-01 12:34:56.1]", Kind::announced,
-                     "a/test_b"},
+        UnittestLine{"Running a/test_b 1/2 ... [2024-05-01 12:34:56.1]", Kind::announced, ""},
         UnittestLine{"0.123s     test_x (m.A.test_x)", Kind::duration, ""},
         UnittestLine{"Stdout:", Kind::captured, ""},
         UnittestLine{"Fetching latest (v1.2) ... done", Kind::text, ""},
@@ -91,7 +90,7 @@ TEST(PytestEvent, DependsOnTheLineAlone) {
         PytestLine{"t.py::test_x ===== test session starts =====", Kind::start},
         PytestLine{"platform linux -- Python 3.11.7, pytest-8.4.2", Kind::platform},
         PytestLine{"collecting ... collected 3 items / 1 skipped", Kind::collected},
-        PytestLine{"2 workers [5 items]", Kind::collected},
+        PytestLine{"2 workers [5 items]", Kind::workers},
         PytestLine{"t.py::A::test_x[a b] PASSED [ 50%]", Kind::node},
         PytestLine{"[gw0] [ 50%] PASSED t.py::test_x", Kind::node},
         PytestLine{"test_x.py::T::test_a PASSED [0.0012s] [  5%]", Kind::node},
@@ -113,16 +112,16 @@ TEST(PytestEvent, DependsOnTheLineAlone) {
 }
 
 TEST(PytestEvent, OfATestHasItsNameAndOutcome) {
-    const auto node = pytest_event_of("test_x.py::T::test_a SKIPPED [0.5s] (no) [  5%]").node;
-    ASSERT_TRUE(node && node->status);
-    EXPECT_EQ(node->node, "test_x.py::T::test_a");
-    EXPECT_EQ(node->status->state, State::skipped);
-    EXPECT_EQ(node->status->reason, "no");
-    EXPECT_DOUBLE_EQ(node->status->duration_s, 0.5);
-    const auto printed = pytest_event_of("t.py::test_b epoch 1").node;
-    ASSERT_TRUE(printed);
-    EXPECT_EQ(printed->node, "t.py::test_b");
-    EXPECT_EQ(printed->output, "epoch 1");
+    const auto node = pytest_event_of("test_x.py::T::test_a SKIPPED [0.5s] (no) [  5%]");
+    ASSERT_TRUE(node.status);
+    EXPECT_EQ(node.name, "test_x.py::T::test_a");
+    EXPECT_EQ(node.status->state, State::skipped);
+    EXPECT_EQ(node.status->reason, "no");
+    EXPECT_DOUBLE_EQ(node.status->duration_s, 0.5);
+    const auto printed = pytest_event_of("t.py::test_b epoch 1");
+    EXPECT_EQ(printed.kind, PytestEvent::Kind::node);
+    EXPECT_EQ(printed.name, "t.py::test_b");
+    EXPECT_EQ(printed.rest, "epoch 1");
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 #include "parsers/closing.h"
-#include "parsers/import/unittest/event.h"
+#include "parsers/import/lines.h"
+#include "parsers/import/pattern.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {
@@ -13,140 +15,251 @@ namespace compat::parsers {
 namespace {
 
 using PytestKind = PytestEvent::Kind;
+using Groups = Pattern::Groups;
 
-constexpr std::string_view kStart = "test session starts";
-constexpr std::string_view kStartInside = " test session starts =";
-// A rule is as wide as a terminal, or little wider.
-constexpr size_t kWidestRule = 2000;
+#define COMPAT_WORD R"((PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS))"
+// The reason, and the time that PyTorch's own plugin prints, before or behind it.
+#define COMPAT_OUTCOME COMPAT_WORD R"((?: \[([\d.]+)s\])?(?: \((.+)\))?(?: \[([\d.]+)s\])?)"
+// "[ 33%]"; of `console_output_style` "[ 3/12]", "804.9us", "1m 30s".
+#define COMPAT_TIME R"([\d.]+(?:us|ms|s|m|h))"
+#define COMPAT_PROGRESS \
+    R"(( +(?:\[ *\d+%\]|\[ *\d+/ *\d+\]|)" COMPAT_TIME "(?: " COMPAT_TIME R"()?))? *)"
+#define COMPAT_FILE R"([^ :][^:]*\.\w+)"
+// Python's names have no blanks but in their parameters.
+#define COMPAT_NAME R"(::[^ \[]*(?:\[.*\])?)"
 
-bool is_ruled(PytestEvent& event, char rule, PytestKind kind) {
-    event.rest = pytest_ruled(event.line, rule);
-    if (!event.rest.empty()) event.kind = kind;
-    return !event.rest.empty();
+struct PytestWord {
+    std::string_view word;
+    State state;
+};
+constexpr std::array<PytestWord, 6> kPytestWords{{
+    {"PASSED", State::passed},
+    {"FAILED", State::failed},
+    {"ERROR", State::errored},
+    {"SKIPPED", State::skipped},
+    {"XFAIL", State::xfailed},
+    {"XPASS", State::xpassed},
+}};
+constexpr std::string_view kPytestCharacters = ".FEsxX";  // of these states, in this order
+
+// So that a line of any length costs no more than a terminal's.
+constexpr size_t kWidest = 2000;
+
+State state_of_outcome(std::string_view word) {
+    return std::find_if(kPytestWords.begin(), kPytestWords.end(),
+                        [&](const PytestWord& known) { return word == known.word; })
+        ->state;
 }
 
-bool is_closing(PytestEvent& event) {
-    const std::string_view line = event.line;
-    const bool may_be = line.front() == '=' || (line.front() >= '0' && line.front() <= '9') ||
-                        line.starts_with("no tests ran");
-    if (!may_be || line.find(" in ") == std::string_view::npos) return false;
-    event.closing = pytest_closing_of(line);
-    event.framed = line.front() == '=';
-    if (event.closing) event.kind = PytestKind::closing;
+PytestStatus status_of(std::string_view word, std::string_view reason = {},
+                       std::string_view seconds = {}) {
+    return {state_of_outcome(word), valid_utf8(reason), std::atof(std::string(seconds).c_str())};
+}
+
+bool set_rest(PytestEvent& event, const Groups& found) {
+    event.rest = found[1];
+    return true;
+}
+
+bool set_name_and_rest(PytestEvent& event, const Groups& found) {
+    event.name = found[1];
+    event.rest = found[2];
+    return true;
+}
+
+bool set_closing(PytestEvent& event, const Groups& found) {
+    event.closing = pytest_closing_of(found[0]);
+    event.framed = found[0].starts_with('=');
     return event.closing.has_value();
 }
 
-bool is_heading(PytestEvent& event) {
-    if (!is_ruled(event, '=', PytestKind::heading)) return false;
-    if (event.rest == kStart) event.kind = PytestKind::start;
-    return true;
-}
-
-bool is_start_inside(PytestEvent& event) {
-    if (event.line.back() != '=' || event.line.find(kStartInside) == std::string_view::npos)
-        return false;
-    event.kind = PytestKind::start;
-    return true;
-}
-
-bool is_section(PytestEvent& event) {
-    return event.line.front() == '_' && is_ruled(event, '_', PytestKind::section);
-}
-
-bool is_captured(PytestEvent& event) {
-    return event.line.front() == '-' && is_ruled(event, '-', PytestKind::captured) &&
-           (event.rest.starts_with("Captured ") || event.rest.starts_with("live log "));
-}
-
-bool is_stopped(PytestEvent& event) {
-    return event.line.front() == '!' && is_ruled(event, '!', PytestKind::stopped);
-}
-
-bool is_timeout(PytestEvent& event) {
-    return event.line.front() == '+' && is_ruled(event, '+', PytestKind::timeout) &&
-           event.rest == "Timeout";
-}
-
-struct Beginning {
-    std::string_view words;
-    PytestKind kind;
-};
-constexpr std::array<Beginning, 4> kBeginnings{{
-    {"platform ", PytestKind::platform},
-    {"rootdir: ", PytestKind::root},
-    {"INTERNALERROR>", PytestKind::internal},
-    {"ImportError while loading conftest '", PytestKind::conftest},
-}};
-
-bool has_beginning(PytestEvent& event) {
-    for (const Beginning& known : kBeginnings) {
-        if (!event.line.starts_with(known.words)) continue;
-        event.kind = known.kind;
-        event.rest = event.line.substr(known.words.size());
-        return true;
+// Of the first blank behind which all is an outcome. What is no file of Python's has items of any
+// name; so has one behind whose outcome the progress shows that it is no output.
+bool set_node(PytestEvent& event, const Groups&) {
+    static const Pattern ending(" " COMPAT_OUTCOME COMPAT_PROGRESS "$");
+    static const Pattern plain(COMPAT_FILE COMPAT_NAME);
+    static const Pattern of_python(R"([^:]*\.py::.*)");
+    const std::string_view tail = ending.search_end(event.line);
+    if (tail.empty()) return false;
+    const std::string_view name = event.line.substr(0, event.line.size() - tail.size());
+    const auto found = *ending.match(tail);
+    if (!plain.match(name)) {
+        const size_t blank = std::min(name.find(' '), name.size());
+        if (name.find(".py::", blank) < name.size()) return false;
+        if (of_python.match(name) && found[5].empty()) return false;
     }
-    return false;
-}
-
-bool is_collected(PytestEvent& event) {
-    const std::string_view line = event.line;
-    const bool of_workers = line.starts_with("gw0 [") ||
-                            line.find(" workers [") != std::string_view::npos ||
-                            line.find(" worker [") != std::string_view::npos;
-    const size_t at = line.find("collected ");
-    const bool counts = at == 0 || (at != std::string_view::npos && line.starts_with("collecting"));
-    if (!of_workers && !counts) return false;
-    event.kind = PytestKind::collected;
-    event.rest = of_workers ? std::string_view() : line.substr(at + 10);
+    event.name = name;
+    event.status = status_of(found[1], found[3], found[2].empty() ? found[4] : found[2]);
     return true;
 }
 
-bool is_script(PytestEvent& event) {
-    event.rest = announced_file(event.line);
-    if (!event.rest.empty()) event.kind = PytestKind::announced;
-    return !event.rest.empty();
+bool set_worker_node(PytestEvent& event, const Groups& found) {
+    event.name = found[2];
+    event.status = status_of(found[1]);
+    return event.of_worker = true;
 }
 
-bool is_node(PytestEvent& event) {
-    event.node = pytest_node_of(event.line);
-    if (event.node) event.kind = PytestKind::node;
-    return event.node.has_value();
+bool set_subtest(PytestEvent& event, const Groups& found) {
+    event.name = found[1];
+    if (found[2] == "SUBFAILED") event.status = PytestStatus{State::failed, {}, 0};
+    return true;
 }
 
-bool is_outcome(PytestEvent& event) {
-    constexpr std::string_view kFirstLetters = "PFESX";
-    const std::string_view text = trimmed(event.line);
-    if (text.empty() || kFirstLetters.find(text[0]) == std::string_view::npos) return false;
-    event.status = pytest_status_of(text);
-    if (event.status) event.kind = PytestKind::outcome;
-    return event.status.has_value();
+// pytest writes the id and a blank before the test runs: what follows is its output.
+bool set_begun_node(PytestEvent& event, const Groups& found) {
+    static const Pattern ended(".* " COMPAT_OUTCOME COMPAT_PROGRESS);
+    set_name_and_rest(event, found);
+    event.unsure = event.rest.size() < kWidest && ended.match(event.rest);
+    return true;
 }
 
-bool is_pytest_characters(PytestEvent& event) {
-    event.characters = pytest_characters_of(event.line);
-    if (event.characters) event.kind = PytestKind::characters;
-    return event.characters.has_value();
+bool set_outcome(PytestEvent& event, const Groups& found) {
+    event.status = status_of(found[1], found[3], found[2].empty() ? found[4] : found[2]);
+    return true;
 }
 
-constexpr std::array<bool (*)(PytestEvent&), 7> kRules{
-    is_closing, is_heading, is_section, is_captured, is_stopped, is_timeout, is_start_inside};
-constexpr std::array<bool (*)(PytestEvent&), 6> kLines{
-    has_beginning, is_collected, is_script, is_node, is_outcome, is_pytest_characters};
+bool set_characters(PytestEvent& event, const Groups& found) {
+    set_name_and_rest(event, found);
+    event.has_progress = !found[3].empty();
+    event.is_last = found[3].ends_with("[100%]");
+    return event.has_progress || event.name.find(' ') == std::string_view::npos;
+}
+
+bool set_announced(PytestEvent& event, const Groups& found) {
+    event.file = announced_file(found[0]);
+    return !event.file.empty();
+}
+
+// The forms of lines: the first that fits is taken. `first`: the characters that it may begin with;
+// `needs`: what it holds; empty: anything. A rule is as wide as a terminal, or little wider.
+struct Form {
+    PytestKind kind;
+    std::string_view first;
+    std::string_view needs;
+    bool (*set)(PytestEvent& event, const Groups& found);
+    Pattern pattern;
+    bool is_rule = false;
+};
+
+const std::array<Form, 20>& forms() {
+    static const std::array<Form, 20> all{{
+        {PytestKind::closing, "=n0123456789", " in ", set_closing, Pattern("=* ?(?:no|\\d).*"),
+         true},
+        {PytestKind::start, "", "= test session starts =", set_rest,
+         Pattern("(.*?)=+ test session starts =+"), true},
+        {PytestKind::heading, "=", "", set_rest, Pattern("=+ (.+?) =+"), true},
+        {PytestKind::section, "_", "", set_rest, Pattern("_+ (.*[^_ ].*?) _+"), true},
+        {PytestKind::captured, "-", "", set_rest, Pattern("-+ ((?:Captured|live log) .+?) -+"),
+         true},
+        {PytestKind::stopped, "!", "", set_rest, Pattern("!+ (.+?) !+"), true},
+        {PytestKind::timeout, "+", "", set_rest, Pattern("\\++ (Timeout) \\++"), true},
+        {PytestKind::platform, "p", "", set_name_and_rest,
+         Pattern("platform .* -- Python ([^ ,]+), pytest-([^ ,]+).*")},
+        {PytestKind::root, "r", "", set_rest, Pattern("rootdir: (.+?)(?:, .*)?")},
+        {PytestKind::internal, "I", "", set_rest, Pattern("INTERNALERROR> ?(.*)")},
+        {PytestKind::conftest, "I", "", set_rest,
+         Pattern("(ImportError while loading conftest '.*)")},
+        {PytestKind::collected, "c", "collected ", set_name_and_rest,
+         Pattern("(?:collecting.*)?collected (\\d+) items?(.*)")},
+        {PytestKind::workers, "g0123456789", "[", set_name_and_rest,
+         Pattern("(?:gw0|\\d+ workers?) \\[(\\d+)( items?)?\\].*")},
+        {PytestKind::announced, "R", "", set_announced, Pattern("Running .*")},
+        {PytestKind::node, "[", "::", set_worker_node,
+         Pattern("\\[gw\\d+\\] +(?:\\[[ \\d]+(?:%|/[ \\d]+)\\] +)?(?:" COMPAT_TIME
+                 " +)*" COMPAT_WORD " +(.+::.+?) *")},
+        {PytestKind::node, "", "::", set_node, Pattern(COMPAT_FILE "::.*")},
+        {PytestKind::subtest, "", "::", set_subtest,
+         Pattern("(" COMPAT_FILE "::.*?) (SUBFAILED|SUBPASSED|SUBSKIPPED)[\\[(].*")},
+        {PytestKind::node, "", "::", set_begun_node,
+         Pattern("([^ :]+\\.\\w+::[^ \\[]*(?:\\[(?:[^\\[\\]]|\\[[^\\[\\]]*\\])*\\]|\\[.*?\\])?)(?: "
+                 "(.*))?")},
+        {PytestKind::outcome, " PFESX", "", set_outcome,
+         Pattern(" *" COMPAT_OUTCOME COMPAT_PROGRESS)},
+        {PytestKind::characters, "", "", set_characters,
+         Pattern("(?:([^ ].*\\.[A-Za-z]\\w*) )?([.FEsxXuR,-]+)" COMPAT_PROGRESS)},
+    }};
+    return all;
+}
 
 }  // namespace
 
 PytestEvent pytest_event_of(std::string_view line) {
-    PytestEvent event{.line = line};
-    if (line.empty()) return event;
-    const auto is_it = [&](auto* recogniser) {
-        if (recogniser(event)) return true;
-        event.kind = PytestKind::text;
-        return false;
-    };
-    if (line.size() <= kWidestRule && std::any_of(kRules.begin(), kRules.end(), is_it))
-        return event;
-    (void)std::any_of(kLines.begin(), kLines.end(), is_it);
-    return event;
+    for (const Form& form : forms()) {
+        if (line.empty() || (form.is_rule && line.size() > kWidest)) continue;
+        if (!form.first.empty() && form.first.find(line[0]) == std::string_view::npos) continue;
+        if (line.find(form.needs) == std::string_view::npos) continue;
+        PytestEvent event{.kind = form.kind, .line = line};
+        if (const auto found = form.pattern.match(line); found && form.set(event, *found))
+            return event;
+    }
+    return {.line = line};
+}
+
+std::optional<PytestStatus> pytest_status_within(std::string_view line, bool not_at_end) {
+    static const Pattern at_end(".*?" COMPAT_OUTCOME COMPAT_PROGRESS);
+    static const Pattern within(".*" COMPAT_WORD "(?:[^ :]|( )\\((.+)\\)).*");
+    line = trimmed(line);
+    if (line.find_first_of("PFESX") == std::string_view::npos) return std::nullopt;
+    line.remove_prefix(line.size() - std::min(line.size(), kWidest));
+    const auto found = not_at_end ? within.match(line) : at_end.match(line);
+    return found ? std::optional(status_of((*found)[1], (*found)[3])) : std::nullopt;
+}
+
+std::optional<State> pytest_state_of(char progress) {
+    const size_t i = kPytestCharacters.find(progress);
+    return i == std::string_view::npos ? std::nullopt : std::optional(kPytestWords[i].state);
+}
+
+size_t end_of_result(std::string_view line) {
+    static const Pattern other(
+        R"((.*?)(?:Fatal Python error: .*|INTERNALERROR> Traceback \(most recent call last\):|)"
+        R"(\+\++ Timeout \+\++))");
+    const auto found = other.match(line);
+    return found ? (*found)[1].size() : line.size();
+}
+
+std::optional<PytestSummary> pytest_summary_of(std::string_view line) {
+    // Sub-tests of the package pytest-subtests and, behind it, of pytest since 9.
+    static const Pattern folded(R"(SKIPPED \[(\d{1,18})\] (.+))");
+    static const Pattern test(COMPAT_WORD " (?:at (?:setup|teardown) of )?(.+)");
+    static const Pattern plugin_subtest(R"(((?:[\[(].*)?)SUBFAIL (.+))");
+    static const Pattern subtest(R"(SUBFAILED(.*?) (\S+::.*))");
+    if (auto found = folded.match(line))
+        return PytestSummary{
+            State::skipped, *number_of((*found)[1]), std::string((*found)[2]), false, {}};
+    if (auto found = test.match(line))
+        return PytestSummary{state_of_outcome((*found)[1]), 0, std::string((*found)[2]), false, {}};
+    auto found = plugin_subtest.match(line);
+    if (!found) found = subtest.match(line);
+    if (!found) return std::nullopt;
+    return PytestSummary{State::failed, 0, std::string((*found)[2]), true,
+                         std::string(trimmed((*found)[1]))};
+}
+
+SummaryText split_summary(const PytestSummary& summary,
+                          const std::function<bool(std::string_view)>& is_known) {
+    constexpr int kMostTries = 16;
+    constexpr std::string_view kDash = " - ";
+    const std::string_view text = summary.text;
+    // Nothing follows the node of a test that passed.
+    if (summary.state == State::passed) return {text, {}};
+    const size_t bracket = text.find('[');
+    const bool in_brackets = bracket < text.find(kDash);
+    const std::string_view mark = in_brackets ? "] - " : kDash;
+    std::optional<SummaryText> first;
+    size_t at = text.find(mark, in_brackets ? bracket : 0);
+    for (int i = 0; i < kMostTries && at < text.size(); ++i, at = text.find(mark, at + 1)) {
+        const size_t end = at + mark.size() - kDash.size();
+        const SummaryText split{text.substr(0, end), text.substr(end + kDash.size())};
+        if (is_known(split.node)) return split;
+        if (!first) first = split;
+    }
+    if (first && !is_known(text)) return *first;
+    // Up to pytest 7 the reason of an unexpected pass follows after a blank.
+    const size_t blank = text.find(' ', bracket < text.find(' ') ? text.rfind(']') : 0);
+    if (summary.state != State::xpassed || blank >= text.size() || is_known(text))
+        return {text, {}};
+    return {text.substr(0, blank), trimmed(text.substr(blank))};
 }
 
 size_t columns_of(std::string_view line) {

@@ -1,24 +1,34 @@
 // What one line of what pytest prints is: an event, told by the line alone. Not for what it means
-// where it stands (reader.h).
+// where it stands (text.cc).
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
-#include "parsers/import/pytest/line.h"
+#include "parsers/record.h"
 
 namespace compat::parsers {
 
+struct PytestStatus {
+    State state = State::passed;
+    std::string reason;
+    double duration_s = 0;
+};
+
 struct PytestEvent {
     enum class Kind {
-        text,        // none of these
-        start,       // "=== test session starts ===", also behind what a test printed
-        platform,    // "platform linux -- Python 3.11.7, pytest-8.4.2, pluggy-1.5.0"
-        root,        // "rootdir: /home/me/project, …": the folder is `rest`
-        collected,   // "collected 5 items / 1 skipped", "2 workers [5 items]"
-        node,        // "test_a.py::test_x PASSED  [ 50%]"
-        outcome,     // "PASSED": of a test that had printed (-s)
-        characters,  // "test_a.py ..F", "..F"
+        text,       // none of these
+        start,      // "=== test session starts ===", behind `rest`, which a test printed
+        platform,   // "platform linux -- Python 3.11.7, pytest-8.4.2": the versions; `rest`, `name`
+        root,       // "rootdir: /home/me/project, …": the folder is `rest`
+        collected,  // "collected 5 items / 1 skipped": the number is `name`, what follows `rest`
+        workers,    // "2 workers [5 items]", "gw0 [5] / gw1 [5]": the number is `name`
+        node,       // "test_a.py::test_x PASSED  [ 50%]": without a status, `rest` is its output
+        subtest,    // "test_a.py::test_x SUBFAILED[m] (i=1)"
+        outcome,    // "PASSED": of a test that had printed (-s)
+        characters,  // "test_a.py ..F", "..F": the file is `name`, they are `rest`
         heading,     // "=== FAILURES ===": the words are `rest`
         section,     // "___ test_x ___"
         captured,    // "--- Captured stdout call ---"
@@ -27,25 +37,59 @@ struct PytestEvent {
         timeout,     // "+++ Timeout +++" of pytest-timeout, which ends the process
         internal,    // "INTERNALERROR> …"
         conftest,    // "ImportError while loading conftest '…": there is no session
-        announced,   // "Running test_ops 1/2 ... [time]": PyTorch's script starts a file
+        announced,   // PyTorch's script starts a file (lines.h), which is `file`
     };
     Kind kind = Kind::text;
     std::string_view line;
+    std::string_view name{};  // node, subtest: "tests/test_a.py::A::test_x[p q]"
     std::string_view rest{};
-    std::optional<PytestNode> node{};
-    std::optional<PytestStatus> status{};  // outcome
-    std::optional<PytestCharacters> characters{};
+    std::optional<PytestStatus> status{};  // node, outcome; subtest: if it failed
+    bool of_worker = false;                // node: "[gw0] [ 50%] PASSED …"
+    bool unsure = false;                   // node: an outcome in `rest` may be its own
+    bool has_progress = false;             // "[ 50%]" stands behind characters
+    bool is_last = false;                  // "[100%]"
+    bool framed = false;                   // closing
     std::optional<Closing> closing{};
-    bool framed = false;  // closing
+    std::string file{};
 };
 
 [[nodiscard]] PytestEvent pytest_event_of(std::string_view line);
 
-// How many columns a line takes, if none of its characters is wide: pytest counts them so.
-[[nodiscard]] size_t columns_of(std::string_view line);
+// An outcome at the end of a line that a test has printed ("epoch 1PASSED"), or, where
+// `not_at_end`, behind which a tear-down has printed on ("PASSEDclosed").
+[[nodiscard]] std::optional<PytestStatus> pytest_status_within(std::string_view line,
+                                                               bool not_at_end);
+
+// The state that a character gives; nothing for one that is a sub-test's or none.
+[[nodiscard]] std::optional<State> pytest_state_of(char progress);
+
+// Where, behind characters or what a test printed, another's words begin: those with which Python
+// dies, pytest's own failure, pytest-timeout's. The size where none do.
+[[nodiscard]] size_t end_of_result(std::string_view line);
+
+// A line of "short test summary info".
+struct PytestSummary {
+    State state = State::passed;
+    std::int64_t count = 0;  // SKIPPED [2] tests/test_a.py:4: why
+    std::string text;        // what follows the word: "tests/test_a.py::test_x - why"
+    bool of_subtest = false;
+    std::string label;  // of the sub-test: "[message] (i=1)"
+};
+[[nodiscard]] std::optional<PytestSummary> pytest_summary_of(std::string_view line);
+
+// The node in "tests/test_a.py::test_x[a - b] - why", and what follows it. Parameters may hold
+// " - ", too: of several the one is taken whose node `is_known`.
+struct SummaryText {
+    std::string_view node;
+    std::string_view why;
+};
+[[nodiscard]] SummaryText split_summary(const PytestSummary& summary,
+                                        const std::function<bool(std::string_view)>& is_known);
 
 // Whether a rule ("=== text ===") is as wide as pytest draws it on a terminal of `width` columns:
-// exactly that, or wider if its text alone is. A width of 0 is unknown.
+// exactly that, or wider if its text alone is. A width of 0 is unknown. Columns are counted as if
+// no character was wide.
 [[nodiscard]] bool fills_terminal(std::string_view line, size_t width);
+[[nodiscard]] size_t columns_of(std::string_view line);
 
 }  // namespace compat::parsers

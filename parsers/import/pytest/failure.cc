@@ -5,21 +5,14 @@
 #include <algorithm>
 
 #include "parsers/diagnosis/traceback.h"
+#include "parsers/import/pattern.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {
 
 namespace {
 
-bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           static_cast<unsigned char>(c) >= 0x80;
-}
-
-bool is_dotted_word(std::string_view text) {
-    return !text.empty() &&
-           std::all_of(text.begin(), text.end(), [](char c) { return is_word(c) || c == '.'; });
-}
+#define COMPAT_DOTTED R"([\w.\x80-\xFF]+)"
 
 struct Place {
     std::string_view file;
@@ -29,31 +22,17 @@ struct Place {
 
 // "test_a.py:21: ValueError", "test_a.py:21: in f", "test_a.py:21: ".
 std::optional<Place> place_in(std::string_view line) {
-    if (line.empty() || line[0] == ' ' || line[0] == '>' || line.starts_with("E  "))
-        return std::nullopt;
-    for (size_t colon = line.find(':'); colon != std::string_view::npos;
-         colon = line.find(':', colon + 1)) {
-        const size_t end = line.find(':', colon + 1);
-        if (end == std::string_view::npos) return std::nullopt;
-        const auto number = number_of(line.substr(colon + 1, end - colon - 1));
-        if (!number || *number > 1'000'000'000) continue;
-        const std::string_view after = trimmed(line.substr(end + 1));
-        const bool fits = after.empty() || after.starts_with("in ") || is_dotted_word(after);
-        if (colon == 0 || !fits) return std::nullopt;
-        return Place{line.substr(0, colon), static_cast<int>(*number), after};
-    }
-    return std::nullopt;
+    static const Pattern place("([^ >].*?):(\\d{1,9}):(?: (in .*|" COMPAT_DOTTED "))?\\s*");
+    const auto found = line.starts_with("E  ") ? std::nullopt : place.match(line);
+    if (!found) return std::nullopt;
+    return Place{(*found)[1], static_cast<int>(*number_of((*found)[2])), (*found)[3]};
 }
 
 // The name in "    def name(…" of a printed source line, marked by ">" or not.
 std::string_view defined_by(std::string_view line) {
-    if (line.starts_with('>')) line.remove_prefix(1);
-    line = trimmed(line);
-    if (line.starts_with("async ")) line = trimmed(line.substr(6));
-    if (!line.starts_with("def ")) return {};
-    line.remove_prefix(4);
-    const auto end = std::find_if_not(line.begin(), line.end(), is_word);
-    return line.substr(0, static_cast<size_t>(end - line.begin()));
+    static const Pattern defined(R"(>?\s*(?:async )?def ([\w\x80-\xFF]*).*)");
+    const auto found = line.find("def ") < line.size() ? defined.match(line) : std::nullopt;
+    return found ? (*found)[1] : std::string_view();
 }
 
 bool is_link(std::string_view line) {
@@ -62,30 +41,25 @@ bool is_link(std::string_view line) {
 }
 
 bool is_capture_header(std::string_view line) {
-    const size_t text = line.find_first_not_of('-');
-    return text != std::string_view::npos && text > 2 && line.ends_with("---") &&
-           line.substr(text).starts_with(" Captured ");
+    static const Pattern header("---+ Captured .*---");
+    return line.starts_with("---") && header.match(line);
 }
 
 // "E       ValueError: bad", its margin apart: the text. Deeper indents of later lines are kept.
 std::string_view marked_text(std::string_view line, size_t& margin, bool first) {
-    if (first) margin = std::min(line.find_first_not_of(' ', 1), line.size());
     const size_t text = std::min(line.find_first_not_of(' ', 1), line.size());
+    if (first) margin = text;
     return line.substr(std::min(margin, text));
 }
 
 void name_exception(Failure& failure, std::string_view last_place) {
+    static const Pattern exception("(" COMPAT_DOTTED ")(?:: (.*)|\n(.*))?");
+    const std::string message = failure.message;
     const bool typed = !last_place.empty() && !last_place.starts_with("in ");
-    const std::string_view message = failure.message;
-    const size_t colon = message.find(": ");
-    const size_t first_end = std::min(message.find('\n'), message.size());
-    const std::string_view before = message.substr(0, std::min(colon, first_end));
-    const std::string_view base = before.substr(before.rfind('.') + 1);
-    if (is_dotted_word(before) && (typed ? base == last_place : true)) {
-        failure.type = std::string(before);
-        failure.message = before.size() < first_end
-                              ? std::string(message.substr(colon + 2))
-                              : std::string(trimmed(message.substr(first_end)));
+    const auto found = exception.match(message);
+    if (found && (!typed || (*found)[1].substr((*found)[1].rfind('.') + 1) == last_place)) {
+        failure.type = (*found)[1];
+        failure.message = (*found)[2].empty() ? trimmed((*found)[3]) : (*found)[2];
     } else if (typed) {
         failure.type = valid_utf8(last_place);
     } else if (message.starts_with("assert ")) {

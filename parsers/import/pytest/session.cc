@@ -1,161 +1,224 @@
 #include "parsers/import/pytest/session.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "parsers/closing.h"
+#include "parsers/import/pattern.h"
 #include "parsers/text.h"
-#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
 namespace {
 
-constexpr std::string_view kCrashed = "' crashed while running '";
-
-std::string value_after(std::string_view line, std::string_view mark) {
-    const size_t at = line.find(mark);
-    if (at == std::string_view::npos) return {};
-    const std::string_view rest = line.substr(at + mark.size());
-    return valid_utf8(rest.substr(0, rest.find_first_of(", ")));
-}
-
 size_t number(State state) { return static_cast<size_t>(state); }
+
+// The words with which a section's heading says where a test broke.
+struct HeadingWord {
+    std::string_view prefix;
+    Phase phase;
+};
+constexpr std::array<HeadingWord, 4> kHeadings{{
+    {"ERROR at setup of ", Phase::setup},
+    {"ERROR at teardown of ", Phase::teardown},
+    {"ERROR collecting ", Phase::load},
+    {"[doctest] ", Phase::call},
+}};
+
+// Of a heading that is a sub-test's each blank is looked at.
+constexpr size_t kLongestHeading = 2000;
 
 }  // namespace
 
-size_t place_of_test(PytestFacts& facts, std::string_view node) {
+std::string section_heading_of(std::string_view tail) {
+    std::string out(tail);
+    for (size_t at = out.find("::"); at < out.find('['); at = out.find("::", at))
+        out.replace(at, 2, ".");
+    return out;
+}
+
+PytestHeadings::PytestHeadings(const std::vector<CaseRecord>& cases) {
+    for (size_t i = 0; i < cases.size(); ++i) add(cases[i].name, i);
+}
+
+void PytestHeadings::add(std::string_view name, size_t test) {
+    const size_t names = name.find("::");
+    if (names != std::string_view::npos)
+        by_heading_[section_heading_of(name.substr(names + 2))].cases.push_back(test);
+}
+
+std::optional<size_t> PytestHeadings::find(std::string_view name) const {
+    const auto it = by_heading_.find(std::string(name));
+    return it == by_heading_.end() ? std::nullopt : std::optional(it->second.cases.back());
+}
+
+PytestOwner PytestHeadings::owner_of(std::string_view heading,
+                                     const std::vector<PytestSaid>& said) {
+    PytestOwner owner;
+    for (const HeadingWord& known : kHeadings)
+        if (heading.starts_with(known.prefix)) {
+            owner.phase = known.phase;
+            heading.remove_prefix(known.prefix.size());
+            break;
+        }
+    owner.name = heading;
+    const bool in_call = owner.phase == Phase::call;
+    if (owner.phase == Phase::load) {
+        owner.kind = PytestOwner::Kind::module;
+    } else if (const auto it = by_heading_.find(owner.name); it != by_heading_.end()) {
+        Headed& headed = it->second;
+        size_t& next = in_call ? headed.next_failed : headed.next_errored;
+        const auto broke_there = [&](size_t i) {
+            return !said[i].any() || (in_call ? said[i].call == State::failed : said[i].errored);
+        };
+        while (next < headed.cases.size() && !broke_there(headed.cases[next])) ++next;
+        if (next == headed.cases.size()) return owner;
+        owner.kind = PytestOwner::Kind::test;
+        owner.test = headed.cases[next++];
+    } else if (in_call && heading.size() <= kLongestHeading) {
+        // A sub-test: its test's name, a blank, its label.
+        for (size_t blank = heading.find(' '); blank < heading.size();
+             blank = heading.find(' ', blank + 1)) {
+            const auto test = find(heading.substr(0, blank));
+            if (!test) continue;
+            owner.kind = PytestOwner::Kind::subtest;
+            owner.test = *test;
+            owner.label = heading.substr(blank + 1);
+            break;
+        }
+    }
+    return owner;
+}
+
+std::optional<size_t> PytestFacts::find(std::string_view node) {
+    return names.last(cases, valid_utf8(node));
+}
+
+size_t PytestFacts::place_of(std::string_view node) {
+    if (!cases.empty() && cases.back().name == node) return cases.size() - 1;
+    if (const auto known = find(node)) return *known;
     CaseRecord c;
     c.name = valid_utf8(node);
-    if (const auto known = facts.cases.find(c.name)) return *known;
-    c.id = facts.module.empty() ? c.name : facts.module + c.name.substr(c.name.find("::"));
+    c.id = module.empty() ? c.name : module + c.name.substr(c.name.find("::"));
     c.started = true;
-    facts.said.emplace_back();
-    return facts.cases.add(std::move(c));
+    said.emplace_back();
+    cases.push_back(std::move(c));
+    return cases.size() - 1;
 }
 
 void PytestSession::take_preamble(const PytestEvent& event) {
+    static const Pattern part(R"( / (\d+) (\w+)(.*))");
     if (event.kind == PytestEvent::Kind::root) {
-        facts_.root = valid_utf8(trimmed(event.rest.substr(0, event.rest.find(", "))));
+        facts_.root = valid_utf8(trimmed(event.rest));
     } else if (event.kind == PytestEvent::Kind::platform) {
-        facts_.python = value_after(event.line, " -- Python ");
-        facts_.version = value_after(event.line, "pytest-");
+        facts_.python = valid_utf8(event.name);
+        facts_.version = valid_utf8(event.rest);
     } else {
-        take_collected(event);
+        facts_.in_order = facts_.in_order && event.kind != PytestEvent::Kind::workers;
+        facts_.selected = number_of(event.name);
     }
-}
-
-// "collected 5 items / 2 deselected / 1 skipped / 3 selected", and pytest-xdist's
-// "2 workers [5 items]", "gw0 [5] / gw1 [5]".
-void PytestSession::take_collected(const PytestEvent& event) {
-    std::string_view rest = event.rest;
-    if (rest.empty()) {
-        facts_.in_order = false;
-        rest = event.line.substr(event.line.find('[') + 1);
-        facts_.selected = number_of(rest.substr(0, rest.find_first_of(" ]")));
-        return;
-    }
-    facts_.selected = number_of(rest.substr(0, rest.find(' ')));
-    if (!facts_.selected) return;
-    for (size_t bar = rest.find(" / "); bar != std::string_view::npos; bar = rest.find(" / ")) {
-        rest.remove_prefix(bar + 3);
-        const std::string_view part = rest.substr(0, rest.find(" / "));
-        const std::int64_t value = number_of(part.substr(0, part.find(' '))).value_or(0);
-        if (part.ends_with(" deselected"))
+    if (event.kind != PytestEvent::Kind::collected || !facts_.selected) return;
+    // "collected 5 items / 2 deselected / 1 skipped / 3 selected"
+    for (auto found = part.match(event.rest); found; found = part.match((*found)[3])) {
+        const std::int64_t value = number_of((*found)[1]).value_or(0);
+        if ((*found)[2] == "deselected")
             facts_.selected = std::max<std::int64_t>(*facts_.selected - value, 0);
-        if (part.ends_with(" skipped")) facts_.skipped_modules = value;
+        if ((*found)[2] == "skipped") facts_.skipped_modules = value;
     }
 }
 
-void PytestSession::count(const PytestSaid& said, std::int64_t by) {
-    if (said.call) facts_.counts[number(*said.call)] += by;
-    if (said.errored) facts_.counts[number(State::errored)] += by;
-    if (said.excused) facts_.counts[number(State::xfailed)] += by;
+// pytest counts an expected failure of the tear-down beside what the call came to.
+void PytestSession::say(PytestSaid& said, State state) {
+    bool& mark = state == State::errored ? said.errored : said.excused;
+    if (state != State::errored && !said.call)
+        said.call = state;
+    else if (mark || (state != State::errored && state != State::xfailed))
+        return;
+    else
+        mark = true;
+    ++facts_.counts[number(state)];
 }
 
-void PytestSession::take_node(const PytestNode& node, size_t after) {
+void PytestSession::unsay(PytestSaid& said) {
+    if (said.call) --facts_.counts[number(*said.call)];
+    facts_.counts[number(State::errored)] -= said.errored;
+    facts_.counts[number(State::xfailed)] -= said.excused;
+    said = {};
+}
+
+void PytestSession::take_node(const PytestEvent& event, size_t after) {
     // Workers announce what they begin, in any order, and others print on the same line.
-    if (!facts_.in_order && !node.of_worker) return;
+    if (!facts_.in_order && !event.of_worker) return;
     facts_.verbose = true;
-    facts_.tail = after - std::min(after, node.status ? 0 : node.output.size() + 1);
-    const std::optional<size_t> open =
-        is_open() ? std::optional(facts_.cases.size() - 1) : std::nullopt;
-    const size_t before = facts_.cases.size();
-    const bool goes_on = before > 0 && facts_.cases[before - 1].name == node.node;
+    facts_.tail = after - std::min(after, event.status ? 0 : event.rest.size() + 1);
+    const bool goes_on = !facts_.cases.empty() && facts_.cases.back().name == event.name;
     if (facts_.in_order && !goes_on) {
-        if (open) open_ = open;
+        if (is_open()) open_ = facts_.cases.size() - 1;
         end_results();
     }
-    const size_t i = place_of_test(facts_, node.node);
-    facts_.broken_subtests += node.of_subtest && node.status;
-    if (node.of_subtest) return;
+    const size_t i = facts_.place_of(event.name);
     PytestSaid& said = facts_.said[i];
-    if (!node.status) {
-        if (node.unsure)
-            said.unsure = pytest_status_at_end(node.output);
-        else
-            take_output(node.output);
-        return;
+    if (event.kind == PytestEvent::Kind::subtest) {
+        facts_.broken_subtests += event.status.has_value();
+    } else if (event.status) {
+        say(said, event.status->state);
+        CaseRecord& c = facts_.cases[i];
+        c.duration_s += event.status->duration_s;
+        if (said.call == event.status->state && c.reason.empty()) c.reason = event.status->reason;
+    } else if (event.unsure) {
+        said.unsure = take_late(pytest_status_within(event.rest, false));
+    } else {
+        take_output(event.rest);
     }
-    count(said, -1);
-    said.add(node.status->state);
-    count(said, 1);
-    CaseRecord& c = facts_.cases[i];
-    c.duration_s += node.status->duration_s;
-    if (said.call == node.status->state && c.reason.empty()) c.reason = node.status->reason;
 }
 
-void PytestSession::take_outcome(PytestStatus status, size_t after) {
-    if (!facts_.verbose || !facts_.in_order || facts_.cases.size() == 0) return;
+void PytestSession::take_outcome(const PytestStatus& status, size_t after) {
+    if (!facts_.verbose || !facts_.in_order || facts_.cases.empty()) return;
     if (!is_open() && open_) {
-        for (size_t i = *open_ + 1; i < facts_.said.size(); ++i) count(facts_.said[i], -1);
-        (void)facts_.cases.cut(*open_ + 1);
+        for (size_t i = *open_ + 1; i < facts_.said.size(); ++i) unsay(facts_.said[i]);
+        facts_.names.clear();
+        facts_.cases.resize(*open_ + 1);
         facts_.said.resize(*open_ + 1);
         open_.reset();
     }
-    PytestSaid& said = facts_.said.back();
-    count(said, -1);
-    said = {};
-    said.add(status.state);
-    count(said, 1);
-    CaseRecord& c = facts_.cases[facts_.cases.size() - 1];
-    c.reason = std::move(status.reason);
-    c.duration_s = status.duration_s;
+    unsay(facts_.said.back());
+    say(facts_.said.back(), status.state);
+    facts_.cases.back().reason = status.reason;
+    facts_.cases.back().duration_s = status.duration_s;
     facts_.tail = after;
+}
+
+// Of the last test, if it has no outcome of its own.
+std::optional<State> PytestSession::take_late(std::optional<PytestStatus> status) {
+    if (!status) return std::nullopt;
+    facts_.cases.back().reason = std::move(status->reason);
+    return status->state;
 }
 
 void PytestSession::take_output(std::string_view output) {
     if (facts_.said.empty() || facts_.said.back().any()) return;
-    const std::string_view text = trimmed(output);
-    if (text.empty()) return;
     PytestSaid& said = facts_.said.back();
-    // A tear-down prints behind it.
-    if (auto status = pytest_status_at_start(text))
-        said.soft = std::move(status);
-    else if (auto last = pytest_status_at_end(text))
-        said.soft = std::move(last);
-    else if (!said.soft)
-        said.soft = pytest_status_within(text);
+    auto status = pytest_status_within(output, false);
+    if (!status && !said.soft) status = pytest_status_within(output, true);
+    if (status) said.soft = take_late(std::move(status));
 }
 
 void PytestSession::end_results() {
-    if (facts_.said.empty() || facts_.said.back().any() || !facts_.said.back().soft) return;
-    PytestSaid& said = facts_.said.back();
-    said.add(said.soft->state);
-    count(said, 1);
-    facts_.cases[facts_.cases.size() - 1].reason = std::move(said.soft->reason);
+    if (!facts_.said.empty() && !facts_.said.back().any() && facts_.said.back().soft)
+        say(facts_.said.back(), *facts_.said.back().soft);
 }
 
-void PytestSession::take_characters(const PytestCharacters& found, size_t offset, size_t after) {
-    if (facts_.verbose) return take_output(found.characters);
-    const bool goes_on = found.file.empty() && !facts_.characters.empty();
-    if (!goes_on && (facts_.characters.empty() || facts_.characters.back().file != found.file))
-        facts_.characters.push_back({valid_utf8(found.file), {}});
+void PytestSession::take_characters(const PytestEvent& event, size_t offset, size_t after) {
+    if (facts_.verbose) return take_output(event.line);
+    const bool goes_on = event.name.empty() && !facts_.characters.empty();
+    if (!goes_on && (facts_.characters.empty() || facts_.characters.back().file != event.name))
+        facts_.characters.push_back({valid_utf8(event.name), {}});
     if (!facts_.first_character) facts_.first_character = offset;
-    facts_.has_progress = facts_.has_progress || found.has_progress;
-    facts_.all_ran = found.is_last;
+    facts_.has_progress = facts_.has_progress || event.has_progress;
+    facts_.all_ran = event.is_last;
     facts_.tail = after;
-    for (const char c : found.characters) {
+    for (const char c : event.rest) {
         facts_.subtest_characters += c == 'u';
         facts_.skipped_subtests += c == '-';
         const auto state = pytest_state_of(c);
@@ -186,33 +249,29 @@ void PytestSession::close_section(size_t end) {
 }
 
 void PytestSession::take_summary(std::string_view line) {
-    if (const auto summary = pytest_summary_of(line))
-        facts_.summaries.push_back({summary->state, summary->count, summary->of_subtest,
-                                    std::string(summary->text), std::string(summary->label)});
+    if (auto summary = pytest_summary_of(line)) facts_.summaries.push_back(std::move(*summary));
 }
 
 // "worker 'gw1' crashed while running 'tests/test_a.py::test_x'" of pytest-xdist.
 void PytestSession::take_crash(std::string_view line) {
-    const size_t at = line.find(kCrashed);
-    if (at == std::string_view::npos) return;
-    const std::string_view node = line.substr(at + kCrashed.size());
-    const size_t end = node.find('\'');
-    if (end != std::string_view::npos && node.find("::") < end)
-        facts_.crashes.push_back({valid_utf8(node.substr(0, end)), valid_utf8(trimmed(line))});
+    static const Pattern crash(".*' crashed while running '([^']*::[^']*)'.*");
+    if (line.find("' crashed while ") == std::string_view::npos) return;
+    if (const auto found = crash.match(line))
+        facts_.crashes.push_back({valid_utf8((*found)[1]), valid_utf8(trimmed(line))});
 }
 
 bool PytestSession::has_foreign_summary() {
-    return facts_.verbose &&
-           std::any_of(facts_.summaries.begin(), facts_.summaries.end(),
-                       [&](const PytestFacts::Summary& summary) {
-                           const std::string_view text = summary.text;
-                           return summary.state == State::failed && !summary.of_subtest &&
-                                  !facts_.cases.find(text.substr(0, text.find(" - ")));
-                       });
+    return facts_.verbose && std::any_of(facts_.summaries.begin(), facts_.summaries.end(),
+                                         [&](const PytestSummary& summary) {
+                                             const std::string_view text = summary.text;
+                                             return summary.state == State::failed &&
+                                                    !summary.of_subtest &&
+                                                    !facts_.find(text.substr(0, text.find(" - ")));
+                                         });
 }
 
 bool PytestSession::is_empty() const {
-    return !facts_.started && facts_.cases.size() == 0 && facts_.sections.empty() &&
+    return !facts_.started && facts_.cases.empty() && facts_.sections.empty() &&
            facts_.summaries.empty() && facts_.internal_error.empty() && !facts_.conftest &&
            !facts_.has_progress;
 }
@@ -226,13 +285,13 @@ bool PytestSession::agrees(const Closing& closing) const {
     OutcomeCounts seen = facts_.counts;
     seen[number(State::failed)] += facts_.broken_subtests;
     if (!facts_.said.empty() && !facts_.said.back().any() && facts_.said.back().soft)
-        ++seen[number(facts_.said.back().soft->state)];
+        ++seen[number(*facts_.said.back().soft)];
     const bool subtests =
         facts_.broken_subtests + facts_.subtest_characters > 0 ||
         count_in(closing, "subtests passed") > 0 ||
         std::any_of(facts_.summaries.begin(), facts_.summaries.end(),
-                    [](const PytestFacts::Summary& summary) { return summary.of_subtest; });
-    const auto words = counted_words(name_of(Framework::pytest));
+                    [](const PytestSummary& summary) { return summary.of_subtest; });
+    const auto words = counted_words("pytest");
     return std::all_of(words.begin(), words.end(), [&](const CountedWord& known) {
         const std::int64_t counted = count_in(closing, known.word);
         const std::int64_t had = seen[number(known.state)];

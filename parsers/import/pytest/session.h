@@ -1,22 +1,68 @@
 // One session of pytest's as its events are folded: its tests with the outcomes that their lines
-// gave, the characters of one that is not verbose, sections and the summary. Not for where it
-// begins and ends (reader.h) nor for the states that follow from it (finish.h).
+// gave, the characters of one that is not verbose, sections and the summary; and when it is over,
+// a record with one state each, compared with the session's own totals (finish.cc). Not for where
+// it begins and ends (text.cc).
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "parsers/ending.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/pytest/event.h"
-#include "parsers/import/pytest/headings.h"
 #include "parsers/outcomes.h"
 #include "parsers/record.h"
 #include "parsers/text.h"
+#include "parsers/unnamed.h"
 
 namespace compat::parsers {
+
+// The outcomes that a test's lines gave.
+struct PytestSaid {
+    std::optional<State> call;
+    bool errored = false;         // its set-up or tear-down broke
+    bool excused = false;         // its tear-down broke, as was expected
+    std::optional<State> soft;    // in a line with what it printed: "epoch 1PASSED"
+    std::optional<State> unsure;  // behind its name: of that, printed, or its own
+
+    [[nodiscard]] bool any() const { return call || errored; }
+};
+
+struct PytestOwner {
+    enum class Kind { unknown, test, subtest, module };
+    Kind kind = Kind::unknown;
+    size_t test = 0;
+    Phase phase = Phase::call;
+    std::string name;   // of the test or module in the heading
+    std::string label;  // subtest
+};
+
+// "A::test_x[p::q]" as a section's heading has it: "A.test_x[p::q]".
+[[nodiscard]] std::string section_heading_of(std::string_view tail);
+
+class PytestHeadings {
+  public:
+    explicit PytestHeadings(const std::vector<CaseRecord>& cases);
+    void add(std::string_view name, size_t test);
+
+    // Each failure of a test has one section: of several tests with the heading it is of the next
+    // that broke there.
+    [[nodiscard]] PytestOwner owner_of(std::string_view heading,
+                                       const std::vector<PytestSaid>& said);
+    // The last test with the name in a heading.
+    [[nodiscard]] std::optional<size_t> find(std::string_view name) const;
+
+  private:
+    struct Headed {
+        std::vector<size_t> cases;
+        size_t next_failed = 0;
+        size_t next_errored = 0;
+    };
+    std::unordered_map<std::string, Headed> by_heading_;
+};
 
 // What a session's lines said. Offsets are of `text`.
 struct PytestFacts {
@@ -26,18 +72,12 @@ struct PytestFacts {
         size_t body = 0;
         size_t end = 0;
     };
-    struct Summary {
-        State state = State::passed;
-        std::int64_t count = 0;
-        bool of_subtest = false;
-        std::string text;
-        std::string label;
-    };
     // Of one file, or with -q of all.
     struct Characters {
         std::string file;
         OutcomeCounts counts{};
     };
+    // Of a pytest-xdist worker.
     struct Crash {
         std::string node;
         std::string message;
@@ -53,7 +93,8 @@ struct PytestFacts {
     std::string version, python, root;
     std::optional<std::int64_t> selected;
     std::int64_t skipped_modules = 0;
-    CaseTable cases;
+    std::vector<CaseRecord> cases;
+    CaseNames names;                      // of them
     std::vector<PytestSaid> said;         // of each
     OutcomeCounts counts{};               // of all lines, or of all characters
     std::int64_t broken_subtests = 0;     // that have lines
@@ -65,17 +106,19 @@ struct PytestFacts {
     bool has_progress = false;  // behind characters: they are pytest's
     bool all_ran = false;       // "[100%]"
     std::vector<Section> sections;
-    std::vector<Summary> summaries;
-    std::vector<Crash> crashes;  // of workers
-    std::string stopped;         // "stopping after 1 failures"
+    std::vector<PytestSummary> summaries;
+    std::vector<Crash> crashes;
+    std::string stopped;  // "stopping after 1 failures"
     std::string internal_error;
     size_t internal_at = 0;
     std::optional<size_t> conftest;  // where that broke
     bool timed_out = false;
-};
 
-// The place of the test with the node id, which is new or known.
-size_t place_of_test(PytestFacts& facts, std::string_view node);
+    // The test with the node id, which is new or known.
+    size_t place_of(std::string_view node);
+    // Nothing if none is known; of several the last.
+    [[nodiscard]] std::optional<size_t> find(std::string_view node);
+};
 
 class PytestSession {
   public:
@@ -87,13 +130,13 @@ class PytestSession {
 
     // Versions, root, how many tests.
     void take_preamble(const PytestEvent& event);
-    void take_node(const PytestNode& node, size_t after);
+    void take_node(const PytestEvent& event, size_t after);
     // In a line of its own: of the last test without one, whose output were the tests since then;
     // else it takes the place of the last test's.
-    void take_outcome(PytestStatus status, size_t after);
+    void take_outcome(const PytestStatus& status, size_t after);
     // Of the test that is open, in a line of any other form.
     void take_output(std::string_view output);
-    void take_characters(const PytestCharacters& found, size_t offset, size_t after);
+    void take_characters(const PytestEvent& event, size_t offset, size_t after);
     // False: tests have lines, and none that broke has this heading.
     [[nodiscard]] bool open_section(std::string_view heading, size_t offset, size_t body);
     void close_section(size_t end);
@@ -105,8 +148,7 @@ class PytestSession {
     [[nodiscard]] bool is_open() const;
     // Whether the closing counts what was seen.
     [[nodiscard]] bool agrees(const Closing& closing) const;
-    // The summary names a test that failed, and has a line of another name or none: of a session
-    // that a test ran.
+    // The summary names a test that failed and is not this session's.
     [[nodiscard]] bool has_foreign_summary();
     // An outcome at the end of what the last test printed is its own: it has ended.
     void end_results();
@@ -115,8 +157,9 @@ class PytestSession {
     [[nodiscard]] const PytestFacts& facts() const { return facts_; }
 
   private:
-    void take_collected(const PytestEvent& event);
-    void count(const PytestSaid& said, std::int64_t by);
+    void say(PytestSaid& said, State state);
+    void unsay(PytestSaid& said);
+    std::optional<State> take_late(std::optional<PytestStatus> status);
 
     PytestFacts facts_;
     std::optional<size_t> open_;  // the last test that another followed before it had an outcome
@@ -124,5 +167,34 @@ class PytestSession {
     bool section_is_open_ = false;
     State last_character_ = State::errored;
 };
+
+// How the session's text ends.
+struct PytestEnd {
+    std::optional<Closing> closing;
+    size_t end = 0;                  // where that begins
+    bool sure = false;               // it counts what was seen
+    std::optional<ProcessEnd> died;  // as printed, where there is none
+    bool summarised = false;         // its summary has begun
+    std::string fallback;
+};
+
+// The record is not settled yet: `progress` says how far each of its cases came.
+struct FinishedPytestSession {
+    ModuleRecord record;
+    std::vector<Progress> progress;
+    Course course;
+    ProcessEnd end;  // of its process, as far as the text tells
+};
+[[nodiscard]] FinishedPytestSession finish_pytest_session(PytestSession session,
+                                                          const PytestEnd& end,
+                                                          Unnamed::Room& room);
+
+// As many in each state as the closing counts beyond those with a name, else as there are
+// characters; and those that were collected and did not run.
+void add_unnamed_pytest(const PytestFacts& facts, const PytestEnd& end, ModuleRecord& record,
+                        std::vector<Progress>& progress, Unnamed::Room& room);
+
+// The row of a session that broke as a whole.
+[[nodiscard]] CaseRecord session_row(std::string_view path);
 
 }  // namespace compat::parsers

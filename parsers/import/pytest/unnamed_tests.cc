@@ -1,21 +1,20 @@
-#include "parsers/import/pytest/unnamed_tests.h"
-
+// The tests of a session that only characters and totals speak of. Not for tests that have a name
+// in the log (finish.cc).
 #include <algorithm>
 #include <string>
 #include <unordered_map>
-#include <utility>
 
 #include "parsers/closing.h"
 #include "parsers/import/foreign.h"
+#include "parsers/import/pytest/session.h"
 #include "parsers/outcomes.h"
 #include "parsers/text.h"
-#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
 namespace {
 
-size_t index_of(State state) { return static_cast<size_t>(state); }
+std::int64_t& at(OutcomeCounts& counts, State state) { return counts[static_cast<size_t>(state)]; }
 
 class UnnamedPytest {
   public:
@@ -32,10 +31,14 @@ class UnnamedPytest {
   private:
     void add(std::string_view path, State state, std::int64_t count, std::string reason = {});
     void add_skips(std::int64_t& left);
-    [[nodiscard]] std::int64_t unnamed_subtests(std::int64_t failed) const;
     void add_subtests(std::int64_t count);
     void mark_modules(std::int64_t more);
-    [[nodiscard]] std::int64_t skips_beyond_tests() const;
+    [[nodiscard]] std::int64_t seen(State state) const {
+        return facts_.counts[static_cast<size_t>(state)];
+    }
+    [[nodiscard]] std::int64_t counted(std::string_view word) const {
+        return end_.closing ? std::min(count_in(*end_.closing, word), kGreatestCount) : 0;
+    }
 
     const PytestFacts& facts_;
     const PytestEnd& end_;
@@ -53,28 +56,18 @@ void UnnamedPytest::add(std::string_view path, State state, std::int64_t count,
     unnamed_.add(path.empty() ? end_.fallback : path, count, like);
 }
 
-// Skipped tests have their reasons in the summary, by place.
+// Skipped tests have their reasons in the summary, by place: "tests/test_a.py:4: why".
 void UnnamedPytest::add_skips(std::int64_t& left) {
-    for (const PytestFacts::Summary& summary : facts_.summaries) {
+    for (const PytestSummary& summary : facts_.summaries) {
         const std::int64_t count = std::min(summary.count, left);
         if (count <= 0) continue;
-        const size_t colon = summary.text.find(": ");
-        const std::string path = valid_utf8(
-            std::string_view(summary.text).substr(0, colon).substr(0, summary.text.find(':')));
-        add(path, State::skipped, count,
-            colon == std::string::npos ? std::string()
-                                       : valid_utf8(summary.text.substr(colon + 2)));
-        by_file_[path][index_of(State::skipped)] += count;
+        const std::string text = valid_utf8(summary.text);
+        const size_t colon = std::min(text.find(": "), text.size());
+        const std::string path = text.substr(0, text.find(':'));
+        add(path, State::skipped, count, text.substr(std::min(colon + 2, text.size())));
+        at(by_file_[path], State::skipped) += count;
         left -= count;
     }
-}
-
-// Of `failed` outcomes without a name, those that have no character of a test.
-std::int64_t UnnamedPytest::unnamed_subtests(std::int64_t failed) const {
-    if (facts_.subtest_characters == 0 || !end_.closing) return 0;
-    const std::int64_t beyond =
-        count_in(*end_.closing, "failed") - facts_.counts[index_of(State::failed)];
-    return std::clamp<std::int64_t>(beyond, 0, failed);
 }
 
 // They are of a test that failed.
@@ -87,33 +80,43 @@ void UnnamedPytest::add_subtests(std::int64_t count) {
         parent->subcases.push_back({"<unnamed " + std::to_string(n) + ">", State::failed, {}, {}});
 }
 
+// As many in each state as the closing counts beyond those with a name, else as there are
+// characters.
 void UnnamedPytest::add_counted() {
     OutcomeCounts left = facts_.counts;
-    if (end_.closing)
-        for (const CountedWord& known : counted_words(record_.framework))
-            left[index_of(known.state)] =
-                std::min(count_in(*end_.closing, known.word), kGreatestCount);
     OutcomeCounts named{};
     for (const CaseRecord& c : record_.cases) {
         add_outcomes(named, c, record_.framework);
         if (!facts_.verbose)
             add_outcomes(by_file_[std::string(module_of(c))], c, record_.framework);
     }
-    for (size_t n = 0; n < left.size(); ++n)
-        left[n] = std::max<std::int64_t>(left[n] - named[n], 0);
-    std::int64_t& skips = left[index_of(State::skipped)];
-    const bool subtests =
-        facts_.selected && end_.closing && count_in(*end_.closing, "subtests passed") > 0;
-    const std::int64_t beyond = std::min(skips, skips_beyond_tests());
+    for (const CountedWord& known : counted_words(record_.framework)) {
+        if (end_.closing) at(left, known.state) = counted(known.word);
+        at(left, known.state) =
+            std::max<std::int64_t>(at(left, known.state) - at(named, known.state), 0);
+    }
+    // What is counted as skipped and has neither a line nor a character are modules that skip as a
+    // whole, and sub-tests, where the closing counts any.
+    const std::int64_t skips = at(left, State::skipped);
+    const std::int64_t beyond =
+        end_.sure
+            ? std::clamp<std::int64_t>(
+                  counted("skipped") - seen(State::skipped) - facts_.skipped_subtests, 0, skips)
+            : 0;
+    const bool subtests = facts_.selected && counted("subtests passed") > 0;
     const std::int64_t modules = subtests ? std::min(beyond, facts_.skipped_modules) : beyond;
-    // Verbose, each test has its line: one that is missing shows in the totals.
     const std::int64_t subskips = end_.sure ? std::min(skips - beyond, facts_.skipped_subtests) : 0;
-    const std::int64_t rows = facts_.verbose ? modules : skips - beyond - subskips + modules;
+    // Verbose, each test has its line: one that is missing shows in the totals.
     if (facts_.verbose) left = {};
-    skips = rows;
-    const std::int64_t subs = unnamed_subtests(left[index_of(State::failed)]);
-    left[index_of(State::failed)] -= subs;
-    add_skips(left[index_of(State::skipped)]);
+    at(left, State::skipped) = modules + (facts_.verbose ? 0 : skips - beyond - subskips);
+    // Failures without a character are sub-tests.
+    const std::int64_t subs =
+        facts_.subtest_characters == 0
+            ? 0
+            : std::clamp<std::int64_t>(counted("failed") - seen(State::failed), 0,
+                                       at(left, State::failed));
+    at(left, State::failed) -= subs;
+    add_skips(at(left, State::skipped));
     for (const PytestFacts::Characters& file : facts_.characters) {
         if (file.file.empty()) continue;
         OutcomeCounts& had = by_file_[file.file];
@@ -126,26 +129,17 @@ void UnnamedPytest::add_counted() {
         }
     }
     for (const CountedWord& known : counted_words(record_.framework))
-        add({}, known.state, left[index_of(known.state)]);
+        add({}, known.state, at(left, known.state));
     mark_modules(modules);
-    if (subs > 0) add_subtests(subs);
-}
-
-// What is counted as skipped and has neither a line nor a character: modules that skip as a whole,
-// and sub-tests, where the closing counts any.
-std::int64_t UnnamedPytest::skips_beyond_tests() const {
-    if (!end_.closing || !end_.sure) return 0;
-    const std::int64_t tests = facts_.counts[index_of(State::skipped)] + facts_.skipped_subtests;
-    return std::max<std::int64_t>(count_in(*end_.closing, "skipped") - tests, 0);
+    add_subtests(subs);
 }
 
 void UnnamedPytest::mark_modules(std::int64_t more) {
-    std::vector<CaseRecord>& cases = record_.cases;
-    for (size_t i = cases.size(); i-- > 0 && more > 0;) {
-        if (cases[i].state != State::skipped || !cases[i].name.starts_with("<unnamed ")) continue;
-        cases[i].pseudo = true;
-        cases[i].started = false;
-        cases[i].phase = Phase::load;
+    for (auto c = record_.cases.rbegin(); c != record_.cases.rend() && more > 0; ++c) {
+        if (c->state != State::skipped || !c->name.starts_with("<unnamed ")) continue;
+        c->pseudo = true;
+        c->started = false;
+        c->phase = Phase::load;
         --more;
     }
 }
@@ -171,23 +165,25 @@ void UnnamedPytest::add_missing(std::vector<Progress>& progress) {
                                                         : "the log breaks off";
         add({}, State::not_run, *facts_.selected - tests, why);
         progress.resize(record_.cases.size(), died ? Progress::announced : Progress::ended);
-        return;
+    } else if (!facts_.verbose && !facts_.stopped.empty() && !facts_.all_ran && end_.closing &&
+               facts_.internal_error.empty()) {
+        CaseRecord session = session_row(end_.fallback);
+        session.reason = facts_.stopped + "; the log does not say how many tests were left";
+        record_.cases.push_back(std::move(session));
+        progress.push_back(Progress::ended);
     }
-    if (facts_.verbose || facts_.stopped.empty() || facts_.all_ran || !end_.closing ||
-        !facts_.internal_error.empty())
-        return;
-    CaseRecord session;
-    session.id = std::string(end_.fallback) + "::<session>";
-    session.name = "<session>";
-    session.state = State::not_run;
-    session.pseudo = true;
-    session.phase = Phase::load;
-    session.reason = facts_.stopped + "; the log does not say how many tests were left";
-    record_.cases.push_back(std::move(session));
-    progress.push_back(Progress::ended);
 }
 
 }  // namespace
+
+CaseRecord session_row(std::string_view path) {
+    CaseRecord c;
+    c.id = std::string(path) + "::<session>";
+    c.name = "<session>";
+    c.pseudo = true;
+    c.phase = Phase::load;
+    return c;
+}
 
 void add_unnamed_pytest(const PytestFacts& facts, const PytestEnd& end, ModuleRecord& record,
                         std::vector<Progress>& progress, Unnamed::Room& room) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <cstdlib>
 
+#include "parsers/import/lines.h"
+#include "parsers/import/pattern.h"
+#include "parsers/python_repr.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {
@@ -26,15 +29,45 @@ constexpr std::array<FixedLine, 7> kFixedLines{{
     {"Running tests...", LineKind::begins},
 }};
 
-struct TitleWord {
+// The words with which a status or a title begins.
+struct UnittestWord {
     std::string_view word;
     State state;
 };
-constexpr std::array<TitleWord, 3> kTitles{{
-    {"ERROR", State::errored},
+constexpr std::array<UnittestWord, 7> kUnittestWords{{
+    {"ok", State::passed},
     {"FAIL", State::failed},
+    {"ERROR", State::errored},
+    {"skip", State::skipped},
+    {"expected failure", State::xfailed},
+    {"unexpected success", State::xpassed},
     {"UNEXPECTED SUCCESS", State::xpassed},
 }};
+
+constexpr std::string_view kUnittestCharacters = ".FEsxu";
+constexpr std::array kCharacterStates{State::passed,  State::failed,  State::errored,
+                                      State::skipped, State::xfailed, State::xpassed};
+
+#define COMPAT_STATUS \
+    R"(ok|FAIL|ERROR|expected failure|unexpected success|skipped '.*'|skipped ".*")"
+#define COMPAT_SECONDS R"(([\d.]+)s)"
+
+State state_of_word(std::string_view text) {
+    return std::find_if(kUnittestWords.begin(), kUnittestWords.end(),
+                        [&](const UnittestWord& known) { return text.starts_with(known.word); })
+        ->state;
+}
+
+double seconds_in(std::string_view text) { return std::atof(std::string(text).c_str()); }
+
+UnittestStatus status_in(std::string_view word, std::string_view seconds) {
+    constexpr std::string_view kSkipped = "skipped ", kTimedSkip = "skip: ";
+    UnittestStatus status{state_of_word(word), {}, seconds_in(seconds)};
+    if (word.starts_with(kSkipped)) status.reason = unquoted_python(word.substr(kSkipped.size()));
+    if (word.starts_with(kTimedSkip))
+        status.reason = valid_utf8(trimmed(word.substr(kTimedSkip.size())));
+    return status;
+}
 
 // Words of this form can be a test's: with a module, a fixture's, or of a function.
 bool names_test(const UnittestHeader& header) {
@@ -44,122 +77,120 @@ bool names_test(const UnittestHeader& header) {
            unittest_fixture_of(header.method) != nullptr;
 }
 
-bool is_test(UnittestEvent& event, std::string_view line) {
-    const auto header = header_of(line);
+// unittest-xml-reporting indents its tests, unittest the sub-tests that have lines.
+bool is_test(UnittestEvent& event) {
+    const bool indented = event.line.starts_with("  ");
+    const auto header = header_of(event.line.substr(indented ? 2 : 0));
     if (!header || !names_test(*header)) return false;
-    if (!header->rest.empty() && !header->rest.starts_with(kEllipsis)) return false;
-    event.kind = header->rest.empty() ? LineKind::heading : LineKind::test;
     event.header = header;
-    if (event.kind == LineKind::test) event.rest = header->rest.substr(kEllipsis.size());
+    event.kind = LineKind::heading;
+    if (header->rest.empty()) return true;
+    event.kind = LineKind::test;
+    event.rest = header->rest.substr(std::min(kEllipsis.size(), header->rest.size()));
+    if (header->rest.starts_with(kEllipsis)) return true;
+    const size_t dots = header->rest.rfind(kEllipsis);
+    if (!indented || dots == std::string_view::npos) return false;
+    auto status = unittest_status_of(header->rest.substr(dots + kEllipsis.size()));
+    event.rest = trimmed(header->rest.substr(0, dots));
+    if (!status || event.rest.empty()) return false;
+    event.kind = LineKind::subtest;
+    event.status = std::move(*status);
     return true;
 }
 
-// unittest-xml-reporting indents its tests, unittest the sub-tests that broke.
-bool is_indented(UnittestEvent& event) {
-    constexpr std::string_view kIndent = "  ";
-    if (!event.line.starts_with(kIndent)) return false;
-    const std::string_view line = event.line.substr(kIndent.size());
-    if (is_test(event, line)) return true;
-    const auto header = header_of(line);
-    if (!header || !names_test(*header)) return false;
-    const size_t dots = header->rest.rfind(kEllipsis);
-    if (dots == std::string_view::npos) return false;
-    event.status = unittest_status_of(header->rest.substr(dots + kEllipsis.size()));
-    event.rest = trimmed(header->rest.substr(0, dots));
-    if (!event.status || event.rest.empty()) return false;
-    event.kind = LineKind::subtest;
-    event.header = header;
-    return true;
+bool is_status(UnittestEvent& event) {
+    auto status = unittest_status_of(trimmed(event.line));
+    if (status) event.status = std::move(*status);
+    event.kind = LineKind::status;
+    return status.has_value();
 }
 
 // "FAIL: test_x (m.A.test_x)", of unittest-xml-reporting "ERROR [0.003s]: …".
 bool is_title(UnittestEvent& event) {
-    for (const TitleWord& known : kTitles) {
-        if (!event.line.starts_with(known.word)) continue;
-        std::string_view rest = event.line.substr(known.word.size());
-        UnittestStatus status{known.state, {}, 0};
-        if (const size_t close = rest.find("]: ");
-            rest.starts_with(" [") && close != std::string_view::npos) {
-            const auto seconds = seconds_of(rest.substr(2, close - 2));
-            if (!seconds) return false;
-            status.duration_s = *seconds;
-            rest.remove_prefix(close + 1);
-        }
-        if (!rest.starts_with(": ")) return false;
-        event.kind = LineKind::title;
-        event.rest = rest.substr(2);
-        event.status = std::move(status);
-        event.header = header_of(event.rest);
-        return true;
-    }
-    return false;
-}
-
-bool is_status(UnittestEvent& event) {
-    event.status = unittest_status_of(trimmed(event.line));
-    if (event.status) event.kind = LineKind::status;
-    return event.status.has_value();
+    static const Pattern title("(ERROR|FAIL|UNEXPECTED SUCCESS)(?: \\[" COMPAT_SECONDS
+                               "\\])?: (.*)");
+    const auto found = title.match(event.line);
+    if (!found) return false;
+    event.kind = LineKind::title;
+    event.status = status_in((*found)[1], (*found)[2]);
+    event.rest = (*found)[3];
+    event.header = header_of(event.rest);
+    return true;
 }
 
 bool is_ran(UnittestEvent& event) {
-    if (!event.line.starts_with("Ran ") || event.line.find(" in ") == std::string_view::npos)
-        return false;
     event.kind = LineKind::ran;
-    return true;
+    return event.line.starts_with("Ran ");
 }
 
-// "Running distributed/test_ops 1/2 ... [2024-05-01 12:34:56.123456]".
 bool is_announced(UnittestEvent& event) {
-    event.rest = announced_file(event.line);
-    if (!event.rest.empty()) event.kind = LineKind::announced;
-    return !event.rest.empty();
+    event.kind = LineKind::announced;
+    event.file = announced_file(event.line);
+    return !event.file.empty();
 }
 
 bool is_duration(UnittestEvent& event) {
-    const size_t blank = event.line.find(' ');
-    if (event.line[0] < '0' || event.line[0] > '9' || blank == std::string_view::npos) return false;
-    const auto seconds = seconds_of(event.line.substr(0, blank));
-    const auto header = seconds ? header_of(trimmed(event.line.substr(blank))) : std::nullopt;
-    if (!header) return false;
+    static const Pattern duration(COMPAT_SECONDS " +(.*)");
+    const auto found = duration.match(event.line);
+    event.header = found ? header_of((*found)[2]) : std::nullopt;
     event.kind = LineKind::duration;
-    event.header = header;
-    event.seconds = *seconds;
-    return true;
+    if (event.header) event.seconds = seconds_in((*found)[1]);
+    return event.header.has_value();
 }
 
 bool is_characters(UnittestEvent& event) {
-    if (!std::all_of(event.line.begin(), event.line.end(), is_unittest_progress)) return false;
     event.kind = LineKind::characters;
-    return true;
+    return event.line.find_first_not_of(kUnittestCharacters) == std::string_view::npos;
 }
 
-bool is_unindented_test(UnittestEvent& event) { return is_test(event, event.line); }
-
-constexpr std::array<bool (*)(UnittestEvent&), 8> kRecognisers{
-    is_unindented_test, is_indented, is_status,    is_title, is_ran,
-    is_announced,       is_duration, is_characters};
+// With the characters that the line may begin with; empty: any.
+struct Recogniser {
+    std::string_view first;
+    bool (*is_it)(UnittestEvent&);
+};
+constexpr std::array<Recogniser, 7> kRecognisers{{
+    {"", is_test},
+    {" oFEseu", is_status},
+    {"EFU", is_title},
+    {"R", is_ran},
+    {"R", is_announced},
+    {"0123456789", is_duration},
+    {kUnittestCharacters, is_characters},
+}};
 
 }  // namespace
 
-std::string_view announced_file(std::string_view line) {
-    constexpr std::string_view kRunning = "Running ";
-    if (!line.starts_with(kRunning) || !line.ends_with(']')) return {};
-    const size_t time = line.rfind(" ... [");
-    if (time == std::string_view::npos || time < kRunning.size()) return {};
-    const std::string_view file = line.substr(kRunning.size(), time - kRunning.size());
-    return file.substr(0, file.find(' '));
+std::optional<UnittestStatus> unittest_status_of(std::string_view text) {
+    static const Pattern status("(" COMPAT_STATUS ")(?: \\(" COMPAT_SECONDS "\\))?");
+    static const Pattern timed_skip("(skip(?:: .*)?) \\(" COMPAT_SECONDS "\\)");
+    auto found = status.match(text);
+    if (!found && text.starts_with("skip")) found = timed_skip.match(text);
+    return found ? std::optional(status_in((*found)[1], (*found)[2])) : std::nullopt;
+}
+
+std::optional<UnittestStatus> unittest_status_at_end(std::string_view line) {
+    constexpr size_t kWidest = 2000;  // so that a line of any length costs no more
+    static const Pattern status(".*(" COMPAT_STATUS ")(?: \\(" COMPAT_SECONDS "\\))?");
+    constexpr std::string_view kLast = "kLRes'\")";
+    if (line.empty() || kLast.find(line.back()) == std::string_view::npos) return std::nullopt;
+    const auto found = status.match(line.substr(line.size() - std::min(line.size(), kWidest)));
+    return found ? std::optional(status_in((*found)[1], (*found)[2])) : std::nullopt;
+}
+
+std::optional<State> unittest_state_of(char progress) {
+    const size_t i = kUnittestCharacters.find(progress);
+    return i == std::string_view::npos ? std::nullopt : std::optional(kCharacterStates[i]);
 }
 
 UnittestEvent unittest_event_of(std::string_view line) {
-    UnittestEvent event{.line = line};
     for (const FixedLine& known : kFixedLines)
-        if (line == known.line) {
-            event.kind = known.kind;
-            return event;
-        }
-    (void)std::any_of(kRecognisers.begin(), kRecognisers.end(),
-                      [&](auto* is_it) { return is_it(event); });
-    return event;
+        if (line == known.line) return {.kind = known.kind, .line = line};
+    for (const Recogniser& known : kRecognisers) {
+        if (!known.first.empty() && known.first.find(line[0]) == std::string_view::npos) continue;
+        UnittestEvent event{.line = line};
+        if (known.is_it(event)) return event;
+    }
+    return {.line = line};
 }
 
 }  // namespace compat::parsers

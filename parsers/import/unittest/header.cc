@@ -4,48 +4,32 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cstdint>
+#include <utility>
+
+#include "parsers/import/foreign.h"
+#include "parsers/import/pattern.h"
+#include "parsers/text.h"
 
 namespace compat::parsers {
 
 namespace {
 
-// What may stand in the names of a header, by byte.
-enum : std::uint8_t { kMethod = 1, kQualified = 2 };
-
-constexpr std::array<std::uint8_t, 256> kNameBytes = [] {
-    std::array<std::uint8_t, 256> table{};
-    const auto set = [&](std::string_view bytes, std::uint8_t where) {
-        for (const char c : bytes) table[static_cast<unsigned char>(c)] |= where;
-    };
-    set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", kMethod | kQualified);
-    // Names made by parametrising libraries hold more than identifiers do.
-    set(".-", kMethod | kQualified);
-    set("<>", kQualified);
-    // Python's identifiers may hold any letter; all bytes past ASCII are taken for letters.
-    for (size_t byte = 0x80; byte < table.size(); ++byte) table[byte] = kMethod | kQualified;
-    return table;
-}();
-
-size_t name_length(std::string_view text, std::uint8_t where) {
-    size_t n = 0;
-    while (n < text.size() && (kNameBytes[static_cast<unsigned char>(text[n])] & where) != 0) ++n;
-    return n;
-}
+// Names made by parametrising libraries hold more than identifiers do; all bytes past ASCII are
+// taken for letters.
+#define COMPAT_METHOD R"([\w.\-\x80-\xFF])"
+#define COMPAT_QUALIFIED R"([\w.\-<>\x80-\xFF]+)"
 
 // A name may hold anything, where it is said twice: since Python 3.11.
 std::optional<UnittestHeader> odd_header_of(std::string_view line) {
     constexpr size_t kLongest = 1000;  // of the two together
     constexpr int kMostTries = 4;
+    static const Pattern owned(COMPAT_QUALIFIED);
     const std::string_view head = line.substr(0, kLongest);
     size_t open = head.find(" (");
     for (int i = 0; i < kMostTries && open != std::string_view::npos; ++i) {
         const std::string_view method = head.substr(0, open);
-        const size_t owner = name_length(head.substr(open + 2), kQualified);
-        // The first letters of the method may be such as an owner's name holds, too.
         const size_t name = head.find(fmt::format(".{})", method), open + 2);
-        if (name != std::string_view::npos && name <= open + 2 + owner && name > open + 2) {
+        if (name != std::string_view::npos && owned.match(head.substr(open + 2, name - open - 2))) {
             const size_t end = name + 1 + method.size();
             return UnittestHeader{method, line.substr(open + 2, end - open - 2),
                                   line.substr(0, end), line.substr(end + 1)};
@@ -55,49 +39,56 @@ std::optional<UnittestHeader> odd_header_of(std::string_view line) {
     return std::nullopt;
 }
 
+bool is_loader(const UnittestHeader& header) {
+    return header.qualified.starts_with("unittest.loader.");
+}
+
+// "unittest.case.FunctionTestCase (check)" is the function `check`.
+bool is_of_function(const UnittestHeader& header) {
+    return header.qualified.find('.') == std::string_view::npos &&
+           header.method.find('.') != std::string_view::npos;
+}
+
+// "mod.Class" of "mod.Class.test_x", as it is printed since Python 3.11, and of "mod.Class".
+std::string_view owner_of(const UnittestHeader& header) {
+    std::string_view owner = header.qualified;
+    const size_t tail = header.method.size() + 1;
+    const bool complete =
+        owner.size() > tail && owner.ends_with(header.method) && owner[owner.size() - tail] == '.';
+    return complete ? owner.substr(0, owner.size() - tail) : owner;
+}
+
+// "tests.test_a.Outer.Inner" is "Outer.Inner" in tests/test_a.py, under whatever part of the path
+// Python imported it. A class from elsewhere is known by its last word.
+std::string_view class_in(std::string_view module, std::string_view qualified) {
+    std::string dotted(module.substr(0, module.size() - 3 * module.ends_with(".py")));
+    std::replace(dotted.begin(), dotted.end(), '/', '.');
+    for (std::string_view name = dotted; !name.empty();) {
+        if (qualified.starts_with(name) && qualified.substr(name.size()).starts_with('.'))
+            return qualified.substr(name.size() + 1);
+        name.remove_prefix(std::min(name.find('.'), name.size() - 1) + 1);
+    }
+    constexpr std::string_view kMain = "__main__.";
+    return qualified.substr(qualified.starts_with(kMain) ? kMain.size() : qualified.rfind('.') + 1);
+}
+
 }  // namespace
 
 std::optional<UnittestHeader> header_of(std::string_view line) {
-    const size_t method = name_length(line, kMethod);
-    if (method == 0 || !line.substr(method).starts_with(" (")) return odd_header_of(line);
-    const std::string_view inside = line.substr(method + 2);
-    const size_t qualified = name_length(inside, kQualified);
-    if (qualified == 0 || qualified >= inside.size() || inside[qualified] != ')')
-        return std::nullopt;
-    return UnittestHeader{line.substr(0, method), inside.substr(0, qualified),
-                          line.substr(0, method + 2 + qualified), inside.substr(qualified + 1)};
+    static const Pattern plain("(" COMPAT_METHOD "+) \\((" COMPAT_QUALIFIED ")\\)");
+    if (line.find(" (") == std::string_view::npos) return std::nullopt;
+    const auto found = plain.match_beginning(line);
+    if (!found) return odd_header_of(line);
+    const size_t size = (*found)[0].size();
+    return UnittestHeader{(*found)[1], (*found)[2], line.substr(0, size - 1), line.substr(size)};
 }
 
 std::optional<UnittestHeader> header_within(std::string_view line) {
-    constexpr std::string_view kClose = ") ... ";
-    const size_t close = line.find(kClose);
-    if (close == std::string_view::npos) return std::nullopt;
-    const size_t open = line.substr(0, close).rfind(" (");
-    if (open == std::string_view::npos) return std::nullopt;
-    const std::string_view before = line.substr(0, open);
-    const std::string_view qualified = line.substr(open + 2, close - open - 2);
-    const size_t dot = qualified.rfind('.');
-    if (dot == std::string_view::npos) return std::nullopt;
-    const std::string_view last = qualified.substr(dot + 1);
-    size_t begin = before.size() - std::min(before.size(), last.size());
-    if (!before.ends_with(last)) {
-        const size_t word =
-            before.size() -
-            static_cast<size_t>(std::find_if(before.rbegin(), before.rend(),
-                                             [](char c) {
-                                                 return (kNameBytes[static_cast<unsigned char>(c)] &
-                                                         kMethod) == 0;
-                                             }) -
-                                before.rbegin());
-        constexpr std::string_view kTest = "test";
-        begin = before.find(kTest, word);
-        if (begin == std::string_view::npos) return std::nullopt;
-        // No part of another word ("latest", "contested").
-        const std::string_view rest = before.substr(begin + kTest.size());
-        if (rest.empty() || std::islower(static_cast<unsigned char>(rest.front())))
-            return std::nullopt;
-    }
-    return header_of(line.substr(begin));
+    static const Pattern within(".*?(test[^a-z (]" COMPAT_METHOD R"(* \()" COMPAT_QUALIFIED
+                                R"(\) \.\.\. .*))");
+    if (line.find(") ... ") == std::string_view::npos) return std::nullopt;
+    const auto found = within.match(line);
+    return found ? header_of((*found)[1]) : std::nullopt;
 }
 
 const UnittestFixture* unittest_fixture_of(std::string_view method) {
@@ -111,6 +102,66 @@ const UnittestFixture* unittest_fixture_of(std::string_view method) {
         std::find_if(kFixtures.begin(), kFixtures.end(),
                      [&](const UnittestFixture& f) { return f.method == method; });
     return it == kFixtures.end() ? nullptr : it;
+}
+
+std::string unittest_name_of(const UnittestHeader& header) {
+    std::string name = valid_utf8(header.qualified);
+    if (is_loader(header) || unittest_fixture_of(header.method) || is_of_function(header) ||
+        owner_of(header).size() < header.qualified.size())
+        return name;
+    return name + '.' + valid_utf8(header.method);
+}
+
+Phase unittest_phase_of(const UnittestHeader& header) {
+    if (is_loader(header)) return Phase::load;
+    const UnittestFixture* const fixture = unittest_fixture_of(header.method);
+    return fixture ? fixture->phase : Phase::call;
+}
+
+UnittestNames::UnittestNames(std::string_view module, std::string_view fallback)
+    : module_(valid_utf8(module)), fallback_(valid_utf8(fallback)) {}
+
+void UnittestNames::set_fallback(std::string fallback) {
+    fallback_ = std::move(fallback);
+    prefix_.clear();
+}
+
+CaseRecord UnittestNames::case_of(const UnittestHeader& header) {
+    CaseRecord c;
+    c.name = unittest_name_of(header);
+    c.phase = unittest_phase_of(header);
+    c.pseudo = c.phase != Phase::call;
+    const UnittestFixture* const fixture = unittest_fixture_of(header.method);
+    c.started = !fixture;
+    if (c.phase == Phase::load)
+        c.id = path_of(header.method) + "::<module>";
+    else if (fixture && fixture->of_class)
+        c.id = prefix_of(header.qualified) + std::string(fixture->pseudo);
+    else if (fixture)
+        c.id = fmt::format("{}::{}", path_of(header.qualified), fixture->pseudo);
+    else if (is_of_function(header))
+        c.id = fmt::format("{}::{}", path_of("__main__"), c.name);
+    else
+        c.id = prefix_of(owner_of(header)) + valid_utf8(header.method);
+    return c;
+}
+
+const std::string& UnittestNames::prefix_of(std::string_view owner) {
+    if (owner == owner_ && !prefix_.empty()) return prefix_;
+    owner_ = owner;
+    ClassPlace place = place_of_class(owner);
+    if (place.path.empty()) place.path = fallback_;
+    if (!module_.empty()) place = {module_, std::string(class_in(module_, owner))};
+    prefix_ = valid_utf8(fmt::format("{}::{}::", place.path, place.classes));
+    return prefix_;
+}
+
+std::string UnittestNames::path_of(std::string_view dotted) const {
+    if (!module_.empty()) return module_;
+    if (dotted == "__main__") return fallback_;
+    std::string path = valid_utf8(dotted);
+    std::replace(path.begin(), path.end(), '.', '/');
+    return path + ".py";
 }
 
 }  // namespace compat::parsers

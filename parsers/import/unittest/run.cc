@@ -11,52 +11,46 @@ namespace compat::parsers {
 
 namespace {
 
-constexpr std::string_view kFatal = "Fatal Python error: ";
+bool broke(State state) { return state == State::failed || state == State::errored; }
 
-// The state that a character gives, and the closing's word for it; tests that passed have none.
-struct CountedCharacter {
-    State state;
-    std::string_view word;
-};
-constexpr std::array<CountedCharacter, 5> kCountedCharacters{{
-    {State::failed, "failures"},
-    {State::errored, "errors"},
-    {State::skipped, "skipped"},
-    {State::xfailed, "expected failures"},
-    {State::xpassed, "unexpected successes"},
-}};
+size_t place_of(State state) { return static_cast<size_t>(state); }
 
 // Moves what came with case `from` or later.
 template <class T>
-std::vector<T> cut_tail(std::vector<T>& all, size_t from, size_t T::*cases) {
-    const auto first = std::partition_point(all.begin(), all.end(),
-                                            [&](const T& one) { return one.*cases < from; });
+std::vector<T> cut_tail(std::vector<T>& all, size_t from) {
+    const auto first =
+        std::find_if(all.begin(), all.end(), [&](const T& one) { return one.cases > from; });
     std::vector<T> tail(std::make_move_iterator(first), std::make_move_iterator(all.end()));
     all.erase(first, all.end());
+    for (T& one : tail) one.cases -= from;
     return tail;
 }
 
 }  // namespace
 
-void UnittestRun::begin(const UnittestHeader& header, UnittestNames& names, size_t offset,
-                        size_t after) {
-    if (facts_.cases.size() > 0 && header.key == key_) {
+std::vector<size_t> UnittestFacts::find(const UnittestHeader& header) {
+    std::vector<size_t> found;
+    for (const size_t i : names.all(cases, unittest_name_of(header)))
+        if (cases[i].phase == unittest_phase_of(header)) found.push_back(i);
+    return found;
+}
+
+void UnittestRun::take_test(const UnittestHeader& header, UnittestNames& names, size_t after) {
+    if (!facts_.cases.empty() && header.key == key_) {
         // Python 3.12 prints it once more for a second status, and after sub-tests.
-        const size_t last = facts_.cases.size() - 1;
-        const UnittestFacts::Said& said = facts_.said[last];
-        const bool has_subs = !facts_.subs.empty() && facts_.subs.back().of == last;
+        const UnittestFacts::Said& said = facts_.said.back();
+        const bool has_subs =
+            !facts_.subs.empty() && facts_.subs.back().cases == facts_.cases.size();
         if (said.broken || said.good == State::skipped || has_subs) return;
     }
     facts_.verbose = true;
     key_ = header.key;
     dying_ = false;
     facts_.tail = after;
-    CaseRecord c = names.case_of(header);
-    facts_.begun += c.started;
-    facts_.cases.add(std::move(c));
+    facts_.cases.push_back(names.case_of(header));
+    facts_.begun += facts_.cases.back().started;
     UnittestFacts::Said& said = facts_.said.emplace_back();
     said.ordinal = facts_.begun;
-    said.offset = offset;
     said.after = after;
 }
 
@@ -67,101 +61,100 @@ void UnittestRun::take_status(const UnittestStatus& status, size_t after) {
         last > 1 && !facts_.said[last - 1].is_open() && facts_.said[last - 2].is_open() &&
         !facts_.said[last - 2].soft && status.state != State::errored &&
         status.state != State::skipped)
-        drop(last - 1);
+        (void)cut(last - 1);
     facts_.tail = after;
-    const size_t cases = facts_.cases.size();
-    if (cases == 0 || (!facts_.said[cases - 1].is_open() && status.state == State::skipped)) {
+    if (!is_open() && (status.state == State::skipped || facts_.said.empty())) {
         // A class or module fixture that skips all under it is not named, up to Python 3.10.
         if (status.state != State::skipped) return;
         facts_.verbose = true;
-        facts_.skips.push_back({status.reason, cases});
+        facts_.skips.push_back({status.reason, facts_.cases.size()});
         return;
     }
-    UnittestFacts::Said& said = facts_.said[cases - 1];
-    CaseRecord& c = facts_.cases[cases - 1];
-    c.duration_s += status.duration_s;
+    UnittestFacts::Said& said = facts_.said.back();
+    facts_.cases.back().duration_s += status.duration_s;
     if (broke(status.state)) {
         if (!said.broken) said.broken = status.state;
         return;
     }
     said.good = status.state;
-    c.reason = status.reason;
+    facts_.cases.back().reason = status.reason;
 }
 
 void UnittestRun::take_subtest(const UnittestEvent& event) {
-    const size_t cases = facts_.cases.size();
-    if (cases == 0 || event.header->key != key_) return take_text(event.line);
+    if (facts_.cases.empty() || event.header->key != key_) return take_text(event.line);
     facts_.said.back().told_of = true;
-    facts_.subs.push_back(
-        {cases - 1, {valid_utf8(event.rest), event.status->state, event.status->reason, {}}});
+    facts_.subs.push_back({{valid_utf8(event.rest), event.status.state, event.status.reason, {}},
+                           facts_.cases.size()});
 }
 
 void UnittestRun::take_text(std::string_view line) {
-    const size_t cases = facts_.cases.size();
-    if (cases == 0) {
-        facts_.printed = true;
-        const auto count = [&](auto from, auto to) {
-            for (; from != to && is_unittest_progress(*from); ++from)
-                ++facts_.around[static_cast<size_t>(*unittest_state_of(*from))];
-        };
-        count(line.begin(), line.end());
-        count(line.rbegin(), line.rend());
-        return;
-    }
-    dying_ = dying_ || line.starts_with(kFatal);
-    if (!facts_.said[cases - 1].is_open()) return;
-    UnittestFacts::Said& said = facts_.said[cases - 1];
-    said.soft_is_last = false;
+    facts_.printed = facts_.printed || !facts_.verbose;
+    dying_ = dying_ || line.starts_with("Fatal Python error: ");
+    if (!is_open()) return;
     // A dump's frames end with names of functions.
     const auto status = dying_ ? std::nullopt : unittest_status_at_end(line);
+    facts_.said.back().soft_is_last = status.has_value();
     if (!status) return;
-    said.soft = status->state;
-    said.soft_is_last = true;
-    facts_.cases[cases - 1].duration_s = status->duration_s;
-    facts_.cases[cases - 1].reason = status->reason;
+    facts_.said.back().soft = status->state;
+    facts_.cases.back().duration_s = status->duration_s;
+    facts_.cases.back().reason = status->reason;
 }
 
 void UnittestRun::take_characters(std::string_view characters, size_t offset, size_t after) {
-    if (is_verbose()) return take_text(characters);
+    if (facts_.verbose) return take_text(characters);
     if (!facts_.first_character) facts_.first_character = offset;
-    for (const char c : characters) ++facts_.characters[static_cast<size_t>(*unittest_state_of(c))];
+    for (const char c : characters) ++facts_.characters[place_of(*unittest_state_of(c))];
     facts_.tail = after;
 }
 
+void UnittestRun::take_captured() {
+    captured_ = true;
+    if (!facts_.said.empty() && facts_.sections.empty()) facts_.said.back().reopened = true;
+}
+
 void UnittestRun::take_duration(const UnittestEvent& event) {
-    const auto i =
-        facts_.cases.find(unittest_name_of(*event.header), unittest_phase_of(*event.header));
-    if (i) facts_.cases[*i].duration_s = event.seconds;
+    for (const size_t i : facts_.find(*event.header)) facts_.cases[i].duration_s = event.seconds;
 }
 
-void UnittestRun::open_section(const UnittestEvent& title, size_t offset, size_t body) {
+bool UnittestRun::open_section(const UnittestEvent& title, size_t offset, size_t body) {
+    const std::vector<size_t> found =
+        title.header ? facts_.find(*title.header) : std::vector<size_t>();
+    const bool of_test = title.header && unittest_phase_of(*title.header) == Phase::call;
+    if (facts_.verbose && (!title.header || (of_test && found.empty()))) return false;
     close_section(offset);
-    const size_t cases = facts_.cases.size();
-    facts_.sections.push_back({title.status->state, title.status->duration_s,
-                               std::string(title.rest), offset, body, body, cases});
+    captured_ = false;
+    facts_.sections.push_back({title.status.state, title.status.duration_s, std::string(title.rest),
+                               offset, body, body, facts_.cases.size()});
     // Nothing stands under the title of an unexpected success.
-    section_is_open_ = title.status->state != State::xpassed;
-    if (!title.header) return;
-    const bool of_fixture = unittest_fixture_of(title.header->method) != nullptr;
-    if (!is_verbose() && !of_fixture && broke(title.status->state))
+    section_is_open_ = title.status.state != State::xpassed;
+    if (!found.empty()) facts_.said[found.back()].told_of = true;
+    if (title.header && !facts_.verbose && broke(title.status.state) &&
+        !unittest_fixture_of(title.header->method))
         broken_.insert(unittest_name_of(*title.header));
-    const auto i =
-        facts_.cases.find(unittest_name_of(*title.header), unittest_phase_of(*title.header));
-    if (i) facts_.said[*i].told_of = true;
+    return true;
 }
-
-void UnittestRun::set_body(size_t body) { facts_.sections.back().body = body; }
 
 void UnittestRun::close_section(size_t end) {
     if (section_is_open_) facts_.sections.back().end = std::max(end, facts_.sections.back().body);
     section_is_open_ = false;
 }
 
-bool UnittestRun::is_open() const { return !facts_.said.empty() && facts_.said.back().is_open(); }
+std::optional<UnittestRun> UnittestRun::take_inner(const Closing& closing) {
+    const auto outer =
+        std::lower_bound(facts_.said.begin(), facts_.said.end(), facts_.begun - *closing.ran,
+                         [](const UnittestFacts::Said& said, std::int64_t ordinal) {
+                             return said.ordinal < ordinal;
+                         });
+    if (*closing.ran == 0 || *closing.ran >= facts_.begun || outer == facts_.said.end() ||
+        (!outer->is_open() && !outer->reopened))
+        return std::nullopt;
+    return cut(static_cast<size_t>(outer - facts_.said.begin()) + 1);
+}
 
 bool UnittestRun::fits(const Closing& closing) const {
-    if (!is_verbose()) return fits_characters(closing);
-    if (is_open() && !facts_.said.back().soft) return false;
+    if (!facts_.verbose) return fits_characters(closing);
+    if (!facts_.said.empty() && facts_.said.back().is_open() && !facts_.said.back().soft)
+        return false;
     const std::int64_t more = facts_.begun - *closing.ran;
     if (more == 0) return true;
     // Python 3.12.1 does not count what decorators skip.
@@ -174,57 +167,43 @@ bool UnittestRun::fits(const Closing& closing) const {
 // Of each character there are as many as the closing counts; fewer, where tests printed between
 // them, or none at all (-q).
 bool UnittestRun::fits_characters(const Closing& closing) const {
-    std::int64_t counted = *closing.ran - static_cast<std::int64_t>(broken_.size());
+    std::int64_t passed = *closing.ran - static_cast<std::int64_t>(broken_.size());
     bool fewer = false;
-    for (const CountedCharacter& known : kCountedCharacters) {
+    for (const CountedWord& known : counted_words("unittest")) {
         const std::int64_t count = count_in(closing, known.word);
-        const std::int64_t seen = facts_.characters[static_cast<size_t>(known.state)];
+        const std::int64_t seen = facts_.characters[place_of(known.state)];
         if (seen > count) return false;
         fewer = fewer || seen < count;
-        // A fixture may skip, for tests that are not counted.
-        if (known.state == State::xfailed || known.state == State::xpassed) counted -= count;
+        if (known.state == State::xfailed || known.state == State::xpassed) passed -= count;
     }
-    const std::int64_t passed = facts_.characters[static_cast<size_t>(State::passed)];
-    if (passed > counted) return false;
-    fewer = fewer || passed < counted - count_in(closing, "skipped");
+    // A fixture may skip, for tests that are not counted.
+    const std::int64_t seen = facts_.characters[place_of(State::passed)];
+    if (seen > passed) return false;
+    fewer = fewer || seen < passed - count_in(closing, "skipped");
     return !fewer || facts_.printed || !facts_.first_character;
 }
 
-std::optional<size_t> UnittestRun::inner(const Closing& closing, bool reopened) const {
-    const std::int64_t outer = facts_.begun - *closing.ran;
-    const auto at = std::lower_bound(facts_.said.begin(), facts_.said.end(), outer,
-                                     [](const UnittestFacts::Said& said, std::int64_t ordinal) {
-                                         return said.ordinal < ordinal;
-                                     });
-    if (outer <= 0 || *closing.ran <= 0 || at == facts_.said.end()) return std::nullopt;
-    const auto i = static_cast<size_t>(at - facts_.said.begin());
-    return reopened || facts_.said[i].is_open() ? std::optional(i + 1) : std::nullopt;
-}
-
-void UnittestRun::drop(size_t from) { (void)split(from); }
-
-UnittestRun UnittestRun::split(size_t from) {
-    UnittestRun tail(facts_.text,
-                     from < facts_.said.size() ? facts_.said[from].offset : facts_.tail);
-    tail.facts_.sections = cut_tail(facts_.sections, from, &UnittestFacts::Section::cases);
-    tail.facts_.skips = cut_tail(facts_.skips, from, &UnittestFacts::Skip::cases);
-    tail.facts_.subs = cut_tail(facts_.subs, from, &UnittestFacts::Sub::of);
-    for (UnittestFacts::Sub& sub : tail.facts_.subs) sub.of -= from;
-    for (size_t i = from; i < facts_.said.size(); ++i) {
-        tail.facts_.said.push_back(facts_.said[i]);
-        tail.facts_.said.back().ordinal -= facts_.said[from - 1].ordinal;
-    }
+UnittestRun UnittestRun::cut(size_t from) {
+    UnittestFacts::Said& outer = facts_.said[from - 1];
+    UnittestRun inner(facts_.text, outer.after);
+    inner.facts_.verbose = true;
+    inner.facts_.begun = std::exchange(facts_.begun, outer.ordinal) - outer.ordinal;
+    inner.facts_.tail = std::exchange(facts_.tail, outer.after);
+    inner.facts_.sections = cut_tail(facts_.sections, from);
+    inner.facts_.skips = cut_tail(facts_.skips, from);
+    inner.facts_.subs = cut_tail(facts_.subs, from);
+    inner.section_is_open_ =
+        !inner.facts_.sections.empty() && std::exchange(section_is_open_, false);
+    const auto at = static_cast<std::ptrdiff_t>(from);
+    inner.facts_.cases.assign(std::make_move_iterator(facts_.cases.begin() + at),
+                              std::make_move_iterator(facts_.cases.end()));
+    inner.facts_.said.assign(facts_.said.begin() + at, facts_.said.end());
+    for (UnittestFacts::Said& said : inner.facts_.said) said.ordinal -= outer.ordinal;
+    facts_.names.clear();
+    facts_.cases.resize(from);
     facts_.said.resize(from);
-    for (CaseRecord& c : facts_.cases.cut(from)) tail.facts_.cases.add(std::move(c));
-    tail.facts_.verbose = true;
-    tail.facts_.begun = facts_.begun - facts_.said.back().ordinal;
-    facts_.begun = facts_.said.back().ordinal;
-    tail.facts_.tail = facts_.tail;
-    tail.key_ = std::exchange(key_, {});
-    facts_.tail = facts_.said.back().after;
-    if (!tail.facts_.sections.empty())
-        tail.section_is_open_ = std::exchange(section_is_open_, false);
-    return tail;
+    key_.clear();
+    return inner;
 }
 
 }  // namespace compat::parsers

@@ -1,19 +1,21 @@
-// One run of unittest's as its events are folded: its tests, what was said of each, the sections of
-// those that broke, the characters of one that is not verbose. Not for where it begins and ends
-// (reader.h) nor for the states that follow from it (finish.h).
+// One run of unittest's as its lines are folded: its tests, what was said of each, the sections of
+// those that broke, the characters of one that is not verbose; and when it is over, a record with
+// one state each, compared with the run's own totals (finish.cc). Not for where it begins
+// (text.cc).
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
+#include "parsers/ending.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/unittest/event.h"
-#include "parsers/import/unittest/names.h"
+#include "parsers/outcomes.h"
 #include "parsers/record.h"
+#include "parsers/unnamed.h"
 
 namespace compat::parsers {
 
@@ -25,9 +27,9 @@ struct UnittestFacts {
         std::optional<State> soft;    // at the end of the test's own output
         bool soft_is_last = false;    // no output followed it
         bool told_of = false;         // by a section, or by the line of a sub-test that broke
+        bool reopened = false;        // what it had printed stands behind its status once more (-b)
         std::int64_t ordinal = 0;     // how many tests had begun, with it
-        size_t offset = 0;
-        size_t after = 0;  // its name
+        size_t after = 0;             // its name
 
         // It has not ended, by anything but its own output.
         [[nodiscard]] bool is_open() const { return !good && !broken && !told_of; }
@@ -41,32 +43,34 @@ struct UnittestFacts {
         size_t end = 0;
         size_t cases = 0;  // that there were
     };
-    // Of tests that nothing names, by a class or module fixture.
+    // By a class or module fixture that nothing names.
     struct Skip {
         std::string reason;
         size_t cases = 0;
     };
     // A sub-test that has a line.
     struct Sub {
-        size_t of = 0;
         SubCase sub;
+        size_t cases = 0;  // the last one is its test
     };
 
     std::string_view text;
     size_t begin = 0;
     size_t tail = 0;  // behind the last thing that the run said of its tests
-    CaseTable cases;
+    std::vector<CaseRecord> cases;
+    CaseNames names;         // of them
     std::vector<Said> said;  // of each
     std::vector<Section> sections;
     std::vector<Skip> skips;
     std::vector<Sub> subs;
-    bool verbose = false;                                         // tests and fixtures have lines
-    std::int64_t begun = 0;                                       // tests
-    using Counts = std::array<std::int64_t, kStateNames.size()>;  // by State
-    Counts characters{};                                          // in lines of their own
-    Counts around{};  // at either end of what tests printed: some may be of that
+    bool verbose = false;        // tests and fixtures have lines
+    std::int64_t begun = 0;      // tests
+    OutcomeCounts characters{};  // in lines of their own
     std::optional<size_t> first_character;
     bool printed = false;  // something else stands among the characters
+
+    // The cases that a header speaks of, in their order.
+    [[nodiscard]] std::vector<size_t> find(const UnittestHeader& header);
 };
 
 class UnittestRun {
@@ -76,47 +80,61 @@ class UnittestRun {
         facts_.begin = facts_.tail = begin;
     }
 
-    // A test's line begins at `offset`, what stands behind its name at `after`.
-    void begin(const UnittestHeader& header, UnittestNames& names, size_t offset, size_t after);
+    // A test's line; what stands behind its name begins at `after`.
+    void take_test(const UnittestHeader& header, UnittestNames& names, size_t after);
     // Of the test that is open, else of a class or module fixture that is not named.
     void take_status(const UnittestStatus& status, size_t after);
     void take_subtest(const UnittestEvent& event);
     // What is none of unittest's own lines. It may end with the status of the test that is open.
     void take_text(std::string_view line);
     void take_characters(std::string_view characters, size_t offset, size_t after);
+    // What a test that broke had printed follows.
+    void take_captured();
     void take_duration(const UnittestEvent& event);
-    // The double rule is at `offset`, and the section's text begins at `body`; set_body moves that.
-    void open_section(const UnittestEvent& title, size_t offset, size_t body);
-    void set_body(size_t body);
+    // False: a test printed it, for there are lines of tests, and none of this one. The double rule
+    // is at `offset`, and the section's text begins at `body`; set_body moves that.
+    [[nodiscard]] bool open_section(const UnittestEvent& title, size_t offset, size_t body);
+    void set_body(size_t body) { facts_.sections.back().body = body; }
     void close_section(size_t end);
 
-    [[nodiscard]] bool is_empty() const {
-        return facts_.cases.size() == 0 && facts_.sections.empty() && facts_.skips.empty();
-    }
-    [[nodiscard]] bool is_verbose() const { return facts_.verbose; }
-    // The last test has not ended, or not for sure.
-    [[nodiscard]] bool is_open() const;
-    // Whether the closing may be this run's: it counts what was seen, and no test is open.
+    // Whether it counts what was seen, and no test is open.
     [[nodiscard]] bool fits(const Closing& closing) const;
-    // The first of the tests that the closing counts, where all of them came after one that is open
-    // or `reopened` (its output is printed again): of a run within that test, or after it.
-    [[nodiscard]] std::optional<size_t> inner(const Closing& closing, bool reopened) const;
-    // Without what came since the last test before case `from` began: it was that test's output.
-    void drop(size_t from);
-    // That, as a run of its own.
-    [[nodiscard]] UnittestRun split(size_t from);
+    // All that it counts, if that came since a test that is open: that one ran it, or its process
+    // died there.
+    [[nodiscard]] std::optional<UnittestRun> take_inner(const Closing& closing);
 
+    [[nodiscard]] bool is_empty() const {
+        return facts_.cases.empty() && facts_.sections.empty() && facts_.skips.empty();
+    }
+    // The last test has not ended, or not for sure.
+    [[nodiscard]] bool is_open() const {
+        return !facts_.said.empty() && facts_.said.back().is_open();
+    }
+    // What tests printed stands among the run's own lines, or in the last section (-b).
+    [[nodiscard]] bool is_captured() const { return captured_; }
     [[nodiscard]] UnittestFacts& facts() { return facts_; }
-    [[nodiscard]] const UnittestFacts& facts() const { return facts_; }
 
   private:
     [[nodiscard]] bool fits_characters(const Closing& closing) const;
+    // What came since the last test before case `from` began, as a run of its own.
+    UnittestRun cut(size_t from);
 
     UnittestFacts facts_;
     std::string key_;     // of the last test
     bool dying_ = false;  // it printed "Fatal Python error: "
+    bool captured_ = false;
     bool section_is_open_ = false;
     std::unordered_set<std::string> broken_;  // tests that have sections, of a run without lines
 };
+
+// Of a run with its closing, which begins at `end`, or of one that breaks off there. Unnamed tests
+// have `room`. The record is not settled yet: `progress` says how far each of its cases came.
+struct FinishedUnittestRun {
+    ModuleRecord record;
+    std::vector<Progress> progress;
+};
+[[nodiscard]] FinishedUnittestRun finish_unittest_run(UnittestRun run,
+                                                      std::optional<Closing> closing, size_t end,
+                                                      UnittestNames& names, Unnamed::Room& room);
 
 }  // namespace compat::parsers

@@ -120,10 +120,10 @@ std::optional<FoundClosing> find_gtest_closing(std::string_view log) {
                 .closing = {.text = valid_utf8(line), .ran = number_of((*found)[1]), .counts = {}},
                 .begin = lines.offset(),
                 .end = lines.after()};
-        } else if (const auto found = counted.match(line); found && last.closing.ran) {
-            std::string word(trimmed((*found)[1]));
+        } else if (const auto count = counted.match(line); count && last.closing.ran) {
+            std::string word(trimmed((*count)[1]));
             for (char& c : word) c = static_cast<char>(std::tolower(c));
-            add(last.closing, line, {{word, number_of((*found)[2]).value_or(0)}});
+            add(last.closing, line, {{word, number_of((*count)[2]).value_or(0)}});
             last.end = lines.after();
         }
     }

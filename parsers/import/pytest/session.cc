@@ -7,6 +7,7 @@
 #include "parsers/closing.h"
 #include "parsers/import/pattern.h"
 #include "parsers/text.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -291,7 +292,7 @@ bool PytestSession::agrees(const Closing& closing) const {
         count_in(closing, "subtests passed") > 0 ||
         std::any_of(facts_.summaries.begin(), facts_.summaries.end(),
                     [](const PytestSummary& summary) { return summary.of_subtest; });
-    const auto words = counted_words("pytest");
+    const auto words = counted_words(name_of(Framework::pytest));
     return std::all_of(words.begin(), words.end(), [&](const CountedWord& known) {
         const std::int64_t counted = count_in(closing, known.word);
         const std::int64_t had = seen[number(known.state)];

@@ -6,6 +6,7 @@
 
 #include "parsers/closing.h"
 #include "parsers/text.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -169,7 +170,7 @@ bool UnittestRun::fits(const Closing& closing) const {
 bool UnittestRun::fits_characters(const Closing& closing) const {
     std::int64_t passed = *closing.ran - static_cast<std::int64_t>(broken_.size());
     bool fewer = false;
-    for (const CountedWord& known : counted_words("unittest")) {
+    for (const CountedWord& known : counted_words(name_of(Framework::unittest))) {
         const std::int64_t count = count_in(closing, known.word);
         const std::int64_t seen = facts_.characters[place_of(known.state)];
         if (seen > count) return false;

@@ -66,7 +66,6 @@ class UnittestReader {
     size_t title_ = 0;        // where the last double rule begins
     int title_lines_ = 0;     // how many lines may yet stand between a title and its rule
     std::string ran_;         // "Ran 3 tests in 0.1s", until its verdict
-    bool ran_blank_ = false;  // its empty line was there
     std::string documented_;  // a test's name, whose docstring follows
     // The last closing that is not of what was seen: if more of the run follows, it was printed.
     std::optional<std::pair<Closing, size_t>> held_;
@@ -123,19 +122,13 @@ void UnittestReader::take(const UnittestEvent& event) {
 
 // "Ran 3 tests in 0.1s" under a rule, an empty line, and the verdict.
 bool UnittestReader::take_closing_lines(const UnittestEvent& event) {
-    const std::string ran = std::exchange(ran_, {});
-    const bool after_blank = std::exchange(ran_blank_, false);
     if (event.kind == LineKind::ran && before_ == LineKind::rule) {
         ran_ = event.line;
         return true;
     }
-    if (ran.empty()) return false;
-    if (!after_blank) {
-        ran_blank_ = event.kind == LineKind::blank;
-        if (ran_blank_) ran_ = ran;
-        return ran_blank_;
-    }
-    auto closing = unittest_closing_of(ran, event.line);
+    if (ran_.empty()) return false;
+    if (event.kind == LineKind::blank) return true;
+    auto closing = unittest_closing_of(std::exchange(ran_, {}), event.line);
     if (!closing) return false;
     if (run_.fits(*closing)) {
         end_run(std::move(closing), rule_);

@@ -11,6 +11,7 @@ WHAT: wrong, refused, ambiguous, closing. Of each log one of these holds:
     flagged    neither, and the run says so: its totals differ, or it is ambiguous (exit code 3)
     refused    no result was read (exit code 2)
     wrong      neither, and nothing says so
+Exits 1 if the last RUNNER reads any wrongly.
 """
 import argparse
 import collections
@@ -292,6 +293,7 @@ def print_table(runner, table):
         print(f"{shape:34}" + "".join(f"{counts[word]:>10}" for word in columns))
         total += counts
     print(f"{'all':34}" + "".join(f"{total[word]:>10}" for word in columns), flush=True)
+    return total["wrong"]
 
 
 def main():
@@ -303,8 +305,8 @@ def main():
     arguments = parser.parse_args()
     logs = corpus(arguments.corpus)
     logs = [log for log in (*logs, *made_of(logs)) if re.match(arguments.shape, log.shape)]
-    for runner in arguments.runner:
-        print_table(runner, measure(runner, logs, arguments.list))
+    wrong = [print_table(runner, measure(runner, logs, arguments.list)) for runner in arguments.runner]
+    return 1 if wrong[-1] else 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "parsers/text.h"
 #include "parsers/unnamed.h"

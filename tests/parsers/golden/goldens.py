@@ -3,7 +3,7 @@
 
     goldens.py unpack FOLDER    every file of the archives, and STEM.status
     goldens.py pack FOLDER      archives of the files in FOLDER's folders (regenerate*.sh makes them), in place of those of the
-                                same folders here
+                                same folders here; one that is like another version's is kept once
 
 An archive is text: a line "-- NAME --" before each file, and a newline after it that is not the file's. How the programs ended stands
 in manifest.json, for all.
@@ -52,8 +52,11 @@ def pack(made):
             assert not re.search(rb"(?m)^-- .+ --\n", data), file
             archives.setdefault(case_of(folder.name, file.name), []).append(b"-- %s --\n%s\n" % (file.name.encode(), data))
         for case, files in archives.items():
+            data = b"".join(files)
+            if any(other.read_bytes() == data for other in HERE.glob("*/%s.archive" % case)):
+                continue
             (HERE / folder.name).mkdir(exist_ok=True)
-            (HERE / folder.name / (case + ".archive")).write_bytes(b"".join(files))
+            (HERE / folder.name / (case + ".archive")).write_bytes(data)
     MANIFEST.write_text(json.dumps(dict(sorted(statuses.items())), indent=0) + "\n")
 
 

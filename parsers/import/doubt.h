@@ -4,6 +4,8 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "parsers/record.h"
 
@@ -22,5 +24,20 @@ void add_doubt(ModuleRecord& record, size_t offset, std::string_view why, std::s
 // The same, where the record's own closing, which stands at `offset`, counts other outcomes than
 // its cases have.
 void check_totals(ModuleRecord& record, size_t offset, std::string_view advice);
+
+// Of several runs in the log of one attempt of ours, its own: the last that has a closing, else the
+// last. `Run` has a `record`.
+template <class Run>
+[[nodiscard]] Run own_part(std::vector<Run> runs, std::string_view framework) {
+    Run own;
+    own.record.from_text = true;
+    own.record.framework = framework;
+    for (Run& run : runs)
+        if (run.record.closing || !own.record.closing) own = std::move(run);
+    if (runs.size() > 1)
+        add_doubt(own.record, 0, "the log of one attempt shows several runs",
+                  "run the module again");
+    return own;
+}
 
 }  // namespace compat::parsers

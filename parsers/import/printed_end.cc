@@ -55,19 +55,15 @@ std::optional<ProcessEnd> printed_end(std::string_view log) {
             found = &row;
         }
     if (!found) return std::nullopt;
-    ProcessEnd end;
-    end.kind = ProcessEnd::Kind::signaled;
-    end.code = found->signal;
-    end.detail = found->name;
-    return end;
+    return ProcessEnd{.kind = ProcessEnd::Kind::signaled,
+                      .code = found->signal,
+                      .detail = std::string(found->name)};
 }
 
 ProcessEnd end_of_cut_log(std::string_view log, bool more_follows) {
-    if (auto printed = printed_end(log)) return *printed;
-    ProcessEnd end;
-    end.kind = more_follows ? ProcessEnd::Kind::signaled : ProcessEnd::Kind::stopped;
-    end.detail = more_follows ? "a crash that the log does not name" : "the log breaks off";
-    return end;
+    static const ProcessEnd crash{.kind = ProcessEnd::Kind::signaled,
+                                  .detail = "a crash that the log does not name"};
+    return printed_end(log).value_or(more_follows ? crash : kBrokenOff);
 }
 
 }  // namespace compat::parsers

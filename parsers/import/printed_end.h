@@ -10,6 +10,11 @@
 
 namespace compat::parsers {
 
+// In order, or nobody knows.
+inline const ProcessEnd kInOrder{.kind = ProcessEnd::Kind::exited, .detail = {}};
+inline const ProcessEnd kBrokenOff{.kind = ProcessEnd::Kind::stopped,
+                                   .detail = "the log breaks off"};
+
 // By the last such line near the end of `log`; nothing where there is none.
 [[nodiscard]] std::optional<ProcessEnd> printed_end(std::string_view log);
 

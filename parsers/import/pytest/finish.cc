@@ -9,7 +9,7 @@
 #include "parsers/import/doubt.h"
 #include "parsers/import/foreign.h"
 #include "parsers/import/lines.h"
-#include "parsers/import/own_log.h"
+#include "parsers/import/printed_end.h"
 #include "parsers/import/pattern.h"
 #include "parsers/import/pytest/failure.h"
 #include "parsers/import/pytest/session.h"

@@ -5,7 +5,6 @@
 
 #include "parsers/import/doubt.h"
 #include "parsers/import/lines.h"
-#include "parsers/import/own_log.h"
 #include "parsers/import/pattern.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/import/pytest/session.h"

@@ -8,7 +8,6 @@
 #include "parsers/closing.h"
 #include "parsers/import/doubt.h"
 #include "parsers/import/lines.h"
-#include "parsers/import/own_log.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/import/unittest/run.h"
 #include "parsers/text.h"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "parsers/record.h"
 
@@ -31,6 +32,15 @@ class Unnamed {
     // `count` more rows that are as `like`, with the ids "path::<unnamed 1>" and so on, without
     // those that tests have for a name. A count that is not positive adds none.
     void add(std::string_view path, std::int64_t count, const CaseRecord& like);
+
+    // The same of tests that ended in a state; they had begun, unless they are not_run.
+    void add(std::string_view path, std::int64_t count, State state, std::string reason = {}) {
+        CaseRecord like;
+        like.state = state;
+        like.started = state != State::not_run;
+        like.reason = std::move(reason);
+        add(path, count, like);
+    }
 
     // How many had no room.
     [[nodiscard]] std::int64_t left_out() const { return left_out_; }

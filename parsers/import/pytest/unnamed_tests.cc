@@ -29,7 +29,9 @@ class UnnamedPytest {
     }
 
   private:
-    void add(std::string_view path, State state, std::int64_t count, std::string reason = {});
+    void add(std::string_view path, State state, std::int64_t count, std::string reason = {}) {
+        unnamed_.add(path.empty() ? end_.fallback : path, count, state, std::move(reason));
+    }
     void add_skips(std::int64_t& left);
     void add_subtests(std::int64_t count);
     void mark_modules(std::int64_t more);
@@ -46,15 +48,6 @@ class UnnamedPytest {
     Unnamed unnamed_;
     std::unordered_map<std::string, OutcomeCounts> by_file_;  // of tests with a row
 };
-
-void UnnamedPytest::add(std::string_view path, State state, std::int64_t count,
-                        std::string reason) {
-    CaseRecord like;
-    like.state = state;
-    like.started = state != State::not_run;
-    like.reason = std::move(reason);
-    unnamed_.add(path.empty() ? end_.fallback : path, count, like);
-}
 
 // Skipped tests have their reasons in the summary, by place: "tests/test_a.py:4: why".
 void UnnamedPytest::add_skips(std::int64_t& left) {

@@ -175,12 +175,7 @@ class UnnamedTests {
   private:
     bool add_counted();
     void add_skips();
-    void add(State state, std::int64_t count) {
-        CaseRecord like;
-        like.started = true;
-        like.state = state;
-        unnamed_.add(path_, count, like);
-    }
+    void add(State state, std::int64_t count) { unnamed_.add(path_, count, state); }
     void add_fixtures(std::int64_t count, const std::string& reason) {
         CaseRecord like;
         like.state = State::skipped;

@@ -105,6 +105,7 @@ TEST(PytestEvent, DependsOnTheLineAlone) {
         PytestLine{"+++++ Timeout +++++", Kind::timeout},
         PytestLine{"INTERNALERROR> x", Kind::internal},
         PytestLine{"error: std::vector", Kind::text},
+        PytestLine{"t.py PASSED (x::y)", Kind::text},
         PytestLine{"", Kind::text},
     };
     for (const PytestLine& known : kLines)

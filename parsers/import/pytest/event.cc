@@ -78,6 +78,7 @@ bool set_closing(PytestEvent& event, const Groups& found) {
 bool set_node(PytestEvent& event, const Groups&) {
     static const Pattern ending(" " COMPAT_OUTCOME COMPAT_PROGRESS "$");
     static const Pattern plain(COMPAT_FILE COMPAT_NAME);
+    static const Pattern odd(COMPAT_FILE "::.+");
     static const Pattern of_python(R"([^:]*\.py::.*)");
     const std::string_view tail = ending.search_end(event.line);
     if (tail.empty()) return false;
@@ -85,7 +86,7 @@ bool set_node(PytestEvent& event, const Groups&) {
     const auto found = *ending.match(tail);
     if (!plain.match(name)) {
         const size_t blank = std::min(name.find(' '), name.size());
-        if (name.find(".py::", blank) < name.size()) return false;
+        if (!odd.match(name) || name.find(".py::", blank) < name.size()) return false;
         if (of_python.match(name) && found[5].empty()) return false;
     }
     event.name = name;

@@ -4,8 +4,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "parsers/import/gtest/googletest_json.h"
-#include "parsers/import/gtest/googletest_text.h"
+#include "parsers/import/gtest/googletest.h"
 #include "parsers/import/junit/junit_xml.h"
 #include "parsers/import/pytest/text.h"
 #include "parsers/import/torchdevice/torchdevice_json.h"

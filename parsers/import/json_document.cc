@@ -1,5 +1,7 @@
 #include "parsers/import/json_document.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -22,57 +24,42 @@ class Builder : public nlohmann::json_sax<json> {
 
     [[nodiscard]] size_t error_at() const { return error_at_; }
 
-    bool null() override { return add(nullptr); }
-    bool boolean(bool value) override { return add(value); }
-    bool number_integer(number_integer_t value) override { return add(value); }
-    bool number_unsigned(number_unsigned_t value) override { return add(value); }
-    bool number_float(number_float_t value, const string_t& /*text*/) override {
-        return add(value);
-    }
-    bool string(string_t& value) override { return add(std::move(value)); }
-    bool binary(binary_t& /*value*/) override { return false; }
+    bool null() override { return put(nullptr); }
+    bool boolean(bool value) override { return put(value); }
+    bool number_integer(number_integer_t value) override { return put(value); }
+    bool number_unsigned(number_unsigned_t value) override { return put(value); }
+    bool number_float(number_float_t value, const string_t&) override { return put(value); }
+    bool string(string_t& value) override { return put(std::move(value)); }
+    bool binary(binary_t&) override { return false; }
     bool key(string_t& value) override {
         key_ = std::move(value);
         return true;
     }
-    bool start_object(size_t /*elements*/) override { return open(json::object()); }
-    bool start_array(size_t /*elements*/) override { return open(json::array()); }
-    bool end_object() override { return close(); }
-    bool end_array() override { return close(); }
-    bool parse_error(size_t position, const std::string& /*token*/,
-                     const nlohmann::detail::exception& /*error*/) override {
-        error_at_ = position;
+    bool start_object(size_t) override { return put(json::object(), true); }
+    bool start_array(size_t) override { return put(json::array(), true); }
+    bool end_object() override { return end_array(); }
+    bool end_array() override {
+        open_.pop_back();
+        return true;
+    }
+    bool parse_error(size_t at, const std::string&, const nlohmann::detail::exception&) override {
+        error_at_ = at;
         return false;
     }
 
   private:
-    json* put(json value) {
-        if (open_.empty()) {
-            root_ = std::move(value);
-            return &root_;
-        }
-        json& in = *open_.back();
-        if (in.is_array()) {
-            in.push_back(std::move(value));
-            return &in.back();
-        }
-        json& member = in[key_];
-        member = std::move(value);
-        return &member;
-    }
-    bool add(json value) {
-        put(std::move(value));
-        return true;
-    }
     // A pointer into a list stays good: its owner gets no further member until it is closed.
-    bool open(json value) {
-        if (open_.size() >= kDeepestDocument) return false;
-        open_.push_back(put(std::move(value)));
+    bool put(json value, bool opens = false) {
+        if (opens && open_.size() >= kDeepestDocument) return false;
+        json* at = &root_;
+        if (!open_.empty()) at = open_.back()->is_array() ? add() : &(*open_.back())[key_];
+        *at = std::move(value);
+        if (opens) open_.push_back(at);
         return true;
     }
-    bool close() {
-        open_.pop_back();
-        return true;
+    json* add() {
+        open_.back()->push_back(nullptr);
+        return &open_.back()->back();
     }
 
     json& root_;
@@ -81,58 +68,28 @@ class Builder : public nlohmann::json_sax<json> {
     size_t error_at_ = 0;
 };
 
-int hex_value(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-// The code unit of an escape "\ud83d" that begins at `at`; -1 where there is none.
-int unit_at(std::string_view text, size_t at) {
-    if (text.size() < at + 6 || text[at] != '\\' || text[at + 1] != 'u') return -1;
-    int unit = 0;
-    for (size_t i = at + 2; i < at + 6; ++i) {
-        const int digit = hex_value(text[i]);
-        if (digit < 0) return -1;
-        unit = unit * 16 + digit;
-    }
-    return unit;
-}
-
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-
 // The text with what the reader would stop at mended, at the same length where it can be.
 std::string mended(std::string_view bytes) {
+    static const RE2 kPair(R"(\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2})");
+    static const RE2 kHalf(R"(\\u[dD][89a-fA-F][[:xdigit:]]{2})");
     const std::string text = valid_utf8(bytes);
     std::string out;
-    out.reserve(text.size());
     bool quoted = false;
     char before = 0;  // the last character outside of strings that is no blank
     for (size_t i = 0; i < text.size(); ++i) {
+        const auto is = [&](size_t length, const RE2& escape) {
+            return RE2::FullMatch(text.substr(i, length), escape);
+        };
         const char c = text[i];
-        if (!quoted) {
-            if (c == '{' && before == '}') out += ',';
-            if (!is_blank(c)) before = c;
-            quoted = c == '"';
-        } else if (c == '"') {
-            quoted = false;
-        } else if (c == '\\') {
-            const int unit = unit_at(text, i);
-            const bool high = unit >= 0xD800 && unit < 0xDC00;
-            const int low = high ? unit_at(text, i + 6) : -1;
-            if (high && low >= 0xDC00 && low < 0xE000) {
-                out.append(text, i, 12);
-                i += 11;
-            } else if (unit >= 0xD800 && unit < 0xE000) {
-                out += "\\ufffd";
-                i += 5;
-            } else {
-                out.append(text, i, 2);
-                ++i;
-            }
+        if (quoted && c == '\\') {
+            const size_t length = is(12, kPair) ? 12 : is(6, kHalf) ? 6 : 2;
+            out += length == 6 ? "\\ufffd" : text.substr(i, length);
+            i += length - 1;
             continue;
         }
+        if (!quoted && c == '{' && before == '}') out += ',';
+        if (c == '"') quoted = !quoted;
+        if (!quoted && !trimmed({&c, 1}).empty()) before = c;
         out += c;
     }
     return out;
@@ -142,7 +99,7 @@ JsonDocument parsed(std::string_view text) {
     JsonDocument document;
     Builder builder(document.value);
     document.whole = json::sax_parse(text, &builder);
-    document.end = document.whole ? text.size() : std::min(builder.error_at(), text.size());
+    document.end = document.whole ? text.size() : builder.error_at();
     return document;
 }
 
@@ -150,10 +107,9 @@ JsonDocument parsed(std::string_view text) {
 
 JsonDocument read_json(std::string_view bytes) {
     JsonDocument document = parsed(bytes);
-    if (document.whole) return document;
-    JsonDocument second = parsed(mended(bytes));
-    second.end = std::min(second.end, bytes.size());
-    return second;
+    if (!document.whole) document = parsed(mended(bytes));
+    document.end = std::min(document.end, bytes.size());
+    return document;
 }
 
 }  // namespace compat::parsers

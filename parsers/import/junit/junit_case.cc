@@ -392,12 +392,12 @@ class CaseReader {
         return words == nullptr ? Phase::call : words->phase;
     }
 
-    std::vector<GoogletestPart> parts(const char* element, bool skipped) const {
-        std::vector<GoogletestPart> all;
+    std::vector<Failure> parts(const char* element, bool skipped) const {
+        std::vector<Failure> all;
         for (const xml_node child : node_.children(element)) {
             const std::string text = text_in(child);
             all.push_back(
-                googletest_part(text.empty() ? attribute(child, "message") : text, skipped));
+                googletest_failure(text.empty() ? attribute(child, "message") : text, skipped));
         }
         return all;
     }
@@ -407,10 +407,8 @@ class CaseReader {
         for (const xml_node child : node_.children()) static_cast<void>(element_of(child));
         auto failures = parts("failure", false);
         if (test.pseudo) {
-            CaseRecord row = googletest_fixture("", "", test.phase, std::move(failures));
-            row.id = test.id;
-            row.name = test.name;
-            test = std::move(row);
+            test = googletest_fixture(attribute(node_.parent(), "name"), std::move(failures));
+            test.id = test.name;
         } else if (attribute(node_, "status") == "notrun" ||
                    attribute(node_, "result") == "suppressed") {
             set_googletest_disabled(test);

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "parsers/import/gtest/googletest.h"
+#include "parsers/import/fields.h"
 #include "parsers/import/junit/junit_case.h"
 #include "parsers/import/junit/xml_text.h"
 #include "parsers/text.h"
@@ -102,7 +102,7 @@ int badness(State state) {
 class Part {
   public:
     Part(JunitWriter writer, xml_node root, const XmlText& text, std::string_view file_name)
-        : writer_(writer), root_(root), text_(text), stem_(valid_utf8(stem_of(file_name))) {
+        : writer_(writer), root_(root), text_(text), stem_(stem_of(file_name)) {
         diagnose_.emplace("log", record_.diagnostics);
         record_.framework = framework_of(writer);
         record_.from_text = true;

@@ -8,7 +8,7 @@
 #include "parsers/closing.h"
 #include "parsers/diagnosis/traceback.h"
 #include "parsers/ending.h"
-#include "parsers/import/case_ids.h"
+#include "parsers/import/fields.h"
 #include "parsers/import/json_document.h"
 #include "parsers/import/torchdevice/torchdevice.h"
 #include "parsers/jsonl.h"

@@ -24,17 +24,14 @@ namespace compat::parsers {
 namespace {
 
 enum class Kind {
-    output,  // any other text
+    output,
     header,
     closing,
-    suite_end,
     suite,
     leaving,
     run,
-    ok,
+    end,
     broken_suite,
-    failed,
-    skipped,
     disabled,
     main,
     repeating,
@@ -43,56 +40,46 @@ enum class Kind {
 
 struct Event {
     Kind kind = Kind::output;
-    size_t begin = 0;         // what stands before it in the line is output of a test
-    std::string_view name;    // of the test or suite
-    std::int64_t number = 0;  // of tests in header and hidden; the iteration of repeating; else ms
-
-    // A test's.
-    [[nodiscard]] bool is_end() const {
-        return kind == Kind::ok || kind == Kind::failed || kind == Kind::skipped;
-    }
-    [[nodiscard]] State state() const {
-        if (kind == Kind::ok) return State::passed;
-        return kind == Kind::failed ? State::failed : State::skipped;
-    }
+    State state = State::not_run;  // of an end
+    size_t begin = 0;              // what stands before it in the line is output of a test
+    std::string_view name;         // of the test or suite
+    std::int64_t number = 0;       // of header, hidden and repeating; of an end its milliseconds
 };
 
-// How GoogleTest writes an event: a mark that all of its kind begin with, and what follows, in
-// which the groups are a name and a number. The first of a mark that matches counts.
+// How GoogleTest writes an event: a mark, and what follows, in which the groups are a name and a
+// number. The first of a mark that matches counts.
 struct Form {
     Kind kind;
     std::string_view mark;
     RE2 rest;
+    State state = State::not_run;
 };
 #define COMPAT_TEST R"(([^. ][^ .]*\.[^ ]+))"
-#define COMPAT_TIME R"((?: \((\d+) ms\))?)"
-#define COMPAT_FORM(kind, mark, rest)           \
-    {                                           \
-        Kind::kind, mark, { rest, RE2::Latin1 } \
-    }
-const std::array<Form, 14>& forms() {
-    static const std::array<Form, 14> kForms{{
-        COMPAT_FORM(header, "[==========] ", R"(()Running (\d+) tests? from .*)"),
-        COMPAT_FORM(closing, "[==========] ", R"(()(\d+) tests? from .* ran\..*)"),
-        COMPAT_FORM(leaving, "[----------] ", R"(()()Global test environment tear-down)"),
-        COMPAT_FORM(suite_end, "[----------] ", R"(\d+ tests? from (.*) \((\d+) ms total\))"),
-        COMPAT_FORM(suite, "[----------] ", R"(\d+ tests? from (.*?)()(?:, where .*)?)"),
-        COMPAT_FORM(run, "[ RUN      ] ", COMPAT_TEST "()"),
-        COMPAT_FORM(ok, "[       OK ] ", COMPAT_TEST COMPAT_TIME),
-        COMPAT_FORM(broken_suite, "[  FAILED  ] ",
-                    R"((.*)(): SetUpTestSuite or TearDownTestSuite)"),
-        COMPAT_FORM(failed, "[  FAILED  ] ", COMPAT_TEST "(?:, where .*?)?" COMPAT_TIME),
-        COMPAT_FORM(skipped, "[  SKIPPED ] ", COMPAT_TEST COMPAT_TIME),
-        COMPAT_FORM(disabled, "[ DISABLED ] ", COMPAT_TEST "()"),
-        COMPAT_FORM(main, "Running main() from ", "()().*"),
-        COMPAT_FORM(repeating, "Repeating all tests ", R"(()\(iteration (\d+)\).*)"),
-        COMPAT_FORM(hidden, "  YOU HAVE ", R"(()(\d+) DISABLED TEST.*)"),
+#define COMPAT_END COMPAT_TEST R"((?:, where .*?)?(?: \((\d+) ms\))?)"
+const std::array<Form, 13>& forms() {
+    using enum Kind;
+    constexpr auto kBytes = RE2::Latin1;
+    static const std::array<Form, 13> kForms{{
+        {header, "[==========] ", {R"(()Running (\d+) tests? from .*)", kBytes}},
+        {closing, "[==========] ", {R"(()(\d+) tests? from .* ran\..*)", kBytes}},
+        {leaving, "[----------] ", {"()()Global test environment tear-down", kBytes}},
+        {suite,
+         "[----------] ",
+         {R"(\d+ tests? from (.*?)()(?:, where .*| \(\d+ ms total\))?)", kBytes}},
+        {run, "[ RUN      ] ", {COMPAT_TEST "()", kBytes}},
+        {end, "[       OK ] ", {COMPAT_END, kBytes}, State::passed},
+        {broken_suite, "[  FAILED  ] ", {"(.*)(): SetUpTestSuite or TearDownTestSuite", kBytes}},
+        {end, "[  FAILED  ] ", {COMPAT_END, kBytes}, State::failed},
+        {end, "[  SKIPPED ] ", {COMPAT_END, kBytes}, State::skipped},
+        {disabled, "[ DISABLED ] ", {COMPAT_TEST "()", kBytes}},
+        {main, "Running main() from ", {"()().*", kBytes}},
+        {repeating, "Repeating all tests ", {R"(()\(iteration (\d+)\).*)", kBytes}},
+        {hidden, "  YOU HAVE ", {R"(()(\d+) DISABLED TEST.*)", kBytes}},
     }};
     return kForms;
 }
 #undef COMPAT_TEST
-#undef COMPAT_TIME
-#undef COMPAT_FORM
+#undef COMPAT_END
 
 // The last event in the line, as what a test prints without a newline stands before GoogleTest's
 // own words. The name points into the line.
@@ -100,21 +87,21 @@ Event event_of(std::string_view line) {
     Event last;
     const bool marked = line.find('[') != std::string_view::npos;
     for (const Form& form : forms()) {
-        size_t at = 0;
-        if (form.mark[0] == '[')
-            at = marked ? line.rfind(form.mark) : std::string_view::npos;
-        else if (!line.starts_with(form.mark))
-            continue;
+        const bool bracket = form.mark[0] == '[';
+        if (bracket ? !marked : !line.starts_with(form.mark)) continue;
+        const size_t at = line.rfind(form.mark);
         if (at == std::string_view::npos || (last.kind != Kind::output && at <= last.begin))
             continue;
         const std::string_view rest = trimmed(line.substr(at + form.mark.size()));
-        re2::StringPiece name, number;
-        if (!RE2::FullMatch({rest.data(), rest.size()}, form.rest, &name, &number)) continue;
-        const std::int64_t none = number.empty() ? 0 : kGreatestCount;
+        re2::StringPiece name, digits;
+        if (!RE2::FullMatch({rest.data(), rest.size()}, form.rest, &name, &digits)) continue;
+        const std::int64_t number =
+            number_of({digits.data(), digits.size()}).value_or(digits.empty() ? 0 : kGreatestCount);
         last = {form.kind,
+                form.state,
                 at,
                 {name.data(), name.size()},
-                std::min(number_of({number.data(), number.size()}).value_or(none), kGreatestCount)};
+                std::min(number, kGreatestCount)};
     }
     return last;
 }
@@ -146,15 +133,15 @@ class Run {
             closing_.append(text) += '\n';
     }
 
-    // A line of another test while one runs: its output if it still ends.
-    void print_event(const Event& event, std::string_view line, size_t offset) {
-        if (event.kind == Kind::run && !stray_) stray_ = offset;
-        print(line);
-    }
-
-    // An event of its own: `text` is the rest of the line, at `offset`.
-    void take(const Event& event, std::string_view text, size_t offset) {
-        if (event.is_end()) return end_test(event, offset);
+    // While a test runs, all but its own end is its output, if it still ends.
+    void take(const Event& event, std::string_view line, size_t offset) {
+        if (running_ && !(event.kind == Kind::end && runs(event.name))) {
+            if (event.kind == Kind::run && !stray_) stray_ = offset;
+            return print(line);
+        }
+        if (event.begin > 0) print(line.substr(0, event.begin));
+        offset += event.begin;
+        if (event.kind == Kind::end) return end_test(event, offset);
         if (event.kind == Kind::disabled) {
             set_googletest_disabled(record_.cases[add(event.name)]);
             ++disabled_;
@@ -172,7 +159,7 @@ class Run {
         if (event.kind == Kind::leaving && !fixtures_.contains(""))
             of_environment_ = Phase::module_teardown;
         if (event.kind == Kind::closing) closed_ = offset;
-        if (event.kind == Kind::closing) print(text);
+        if (event.kind == Kind::closing) print(line.substr(event.begin));
     }
 
     ModuleRecord finish(bool more_follows, Unnamed::Room& room) {
@@ -183,8 +170,9 @@ class Run {
             keep_outside();
         if (running_ && stray_) ambiguous(*stray_, "a test has no end, and others began after it");
         if (closed_) set_closing();
-        if (of_nobody_ > 1)
-            diagnose(begin_, fmt::format("{} failures are no named test's", of_nobody_));
+        if (of_nobody_ > 0)
+            diagnose(begin_, fmt::format("failures that are no named test's: {}, the first: {}",
+                                         of_nobody_, first_of_nobody_));
         for (auto& [suite, failures] : fixtures_) {
             CaseRecord row = googletest_fixture(suite, std::move(failures), of_environment_);
             row.id = ids_.unique(fmt::format("{}::{}", record_.path, row.name));
@@ -235,7 +223,7 @@ class Run {
         const bool is_new = known == by_name_.end();
         if (closed_) {
             const size_t i = is_new ? add(event.name) : known->second;
-            if (!is_new && record_.cases[i].state == event.state()) return;
+            if (!is_new && record_.cases[i].state == event.state) return;
             if (!is_new) ambiguous(offset, "the list at the end has another result of a test");
             set_result(i, event, {});
         } else if (running_ || (!is_new && ended_ == known->second)) {
@@ -254,7 +242,7 @@ class Run {
     void set_result(size_t i, const Event& event, std::vector<Failure> failures) {
         CaseRecord& test = record_.cases[i];
         if (event.number > 0) test.duration_s = static_cast<double>(event.number) / 1000;
-        set_googletest_result(test, event.state(), std::move(failures));
+        set_googletest_result(test, event.state, std::move(failures));
         if (test.state != State::skipped || !test.reason.empty()) return;
         // GoogleTest skips without a word what its suite's set-up, or that of all, broke.
         for (const std::string& suite : {std::string(), suite_})
@@ -295,8 +283,7 @@ class Run {
 
     void keep_nobodys(const std::vector<Failure>& failures) {
         for (const Failure& failure : failures)
-            if (failure.type != "Skipped" && ++of_nobody_ == 1)
-                diagnose(begin_, "a failure that is no named test's: " + failure.message);
+            if (failure.type != "Skipped" && ++of_nobody_ == 1) first_of_nobody_ = failure.message;
     }
 
     // The run's own totals. What failed is counted by what is left where no line does.
@@ -365,6 +352,7 @@ class Run {
     std::optional<std::int64_t> header_;
     std::optional<size_t> closed_;
     std::string closing_;  // the lines of its totals
+    std::string first_of_nobody_;
     std::int64_t hidden_ = 0, disabled_ = 0, of_nobody_ = 0;
 };
 
@@ -387,17 +375,12 @@ class TextReader {
 
   private:
     void step(const Event& event, std::string_view line, size_t offset) {
-        const auto outer =
-            std::find_if(runs_.rbegin(), runs_.rend(),
-                         [&](const Run& run) { return event.is_end() && run.runs(event.name); });
+        const auto outer = std::find_if(runs_.rbegin(), runs_.rend(), [&](const Run& run) {
+            return event.kind == Kind::end && run.runs(event.name);
+        });
         if (outer != runs_.rend()) runs_.erase(outer.base(), runs_.end());
-        if (!runs_.empty() && runs_.back().is_running() && event.kind != Kind::header &&
-            !(event.is_end() && runs_.back().runs(event.name)))
-            return runs_.back().print_event(event, line, offset);
         if (runs_.empty() || is_of_another_run(event)) open(event, offset);
-        Run& run = runs_.back();
-        if (event.begin > 0) run.print(line.substr(0, event.begin));
-        run.take(event, line.substr(event.begin), offset + event.begin);
+        runs_.back().take(event, line, offset);
     }
 
     // Brief output has no headers and lists nothing after its closing: more is the next
@@ -405,7 +388,7 @@ class TextReader {
     [[nodiscard]] bool is_next_iteration(const Event& event) const {
         if (event.kind == Kind::repeating) return event.number > 1;
         return !runs_.empty() && runs_.back().is_closed() && runs_.back().is_brief() &&
-               (event.kind == Kind::closing || event.is_end());
+               (event.kind == Kind::closing || event.kind == Kind::end);
     }
 
     [[nodiscard]] bool is_of_another_run(const Event& event) const {

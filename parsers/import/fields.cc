@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "parsers/text.h"
@@ -29,6 +30,14 @@ double file_seconds(std::string_view text) {
     std::from_chars(digits.data(), digits.data() + digits.size(), value);
     constexpr double kMost = 1e9;
     return value > 0 && value < kMost ? value : 0;
+}
+
+int count_words(std::span<const std::string_view> words, std::string_view beginning,
+                std::string_view end) {
+    return static_cast<int>(std::count_if(words.begin(), words.end(), [&](std::string_view word) {
+        return beginning.find(word) != std::string_view::npos ||
+               end.find(word) != std::string_view::npos;
+    }));
 }
 
 }  // namespace compat::parsers

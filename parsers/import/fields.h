@@ -1,7 +1,9 @@
-// What any file of results has: names, of which a part's ids are made, and durations. Not for a
-// reader that knows more of a repeated name than that it is one (unittest, pytest).
+// What any file of results has: names, of which a part's ids are made, durations, and words by
+// which it is recognised. Not for a reader that knows more of a repeated name than that it is one
+// (unittest, pytest).
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,5 +26,9 @@ class CaseIds {
 
 // "1,234.5", "0.019s" in seconds. What is no time is 0, as is what a sum could not hold.
 [[nodiscard]] double file_seconds(std::string_view text);
+
+// How many of the words stand in a file's beginning or end.
+[[nodiscard]] int count_words(std::span<const std::string_view> words, std::string_view beginning,
+                              std::string_view end = {});
 
 }  // namespace compat::parsers

@@ -7,8 +7,7 @@
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/junit/junit_xml.h"
 #include "parsers/import/pytest/text.h"
-#include "parsers/import/torchdevice/torchdevice_json.h"
-#include "parsers/import/torchdevice/torchdevice_log.h"
+#include "parsers/import/torchdevice/torchdevice.h"
 #include "parsers/import/unittest/text.h"
 
 namespace compat::parsers {

@@ -112,4 +112,9 @@ JsonDocument read_json(std::string_view bytes) {
     return document;
 }
 
+bool begins_as_json(std::string_view beginning) {
+    const std::string_view text = trimmed(beginning.substr(0, 1000));
+    return text.starts_with('{') || text.starts_with('[');
+}
+
 }  // namespace compat::parsers

@@ -18,4 +18,7 @@ struct JsonDocument {
 // comma that lacks between two objects of a list is no error, as some programs forget it.
 [[nodiscard]] JsonDocument read_json(std::string_view bytes);
 
+// Whether a file with this beginning is an object or a list.
+[[nodiscard]] bool begins_as_json(std::string_view beginning);
+
 }  // namespace compat::parsers

@@ -4,6 +4,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "parsers/ending.h"
@@ -244,11 +245,8 @@ std::vector<Diagnostic> read_googletest_json(const ForeignFile& file, const SeeP
 }
 
 int googletest_json_likeness(std::string_view beginning, std::string_view /*end*/) {
-    const auto has = [&](std::string_view key) {
-        return beginning.find(key) != std::string_view::npos;
-    };
-    const bool is_object = trimmed(beginning.substr(0, 1000)).starts_with('{');
-    return is_object && has("\"testsuites\"") && has("\"disabled\"") ? kCertain : 0;
+    constexpr std::array<std::string_view, 2> kKeys{"\"testsuites\"", "\"disabled\""};
+    return begins_as_json(beginning) && count_words(kKeys, beginning) == 2 ? kCertain : 0;
 }
 
 }  // namespace compat::parsers

@@ -441,11 +441,7 @@ int googletest_text_likeness(std::string_view beginning, std::string_view end) {
     constexpr std::array<std::string_view, 8> kSigns{
         "[==========] ", "[----------] ", "[ RUN      ] ", "[       OK ] ",
         "[  PASSED  ] ", "[  FAILED  ] ", "[  SKIPPED ] ", "Running main() from "};
-    const auto signs = std::count_if(kSigns.begin(), kSigns.end(), [&](const auto& sign) {
-        return beginning.find(sign) != std::string_view::npos ||
-               end.find(sign) != std::string_view::npos;
-    });
-    return 10 * static_cast<int>(signs);
+    return 10 * count_words(kSigns, beginning, end);
 }
 
 }  // namespace compat::parsers

@@ -426,8 +426,8 @@ TEST(GoogletestText, MicrosoftsFormOfAPlace) {
     EXPECT_EQ(part.cases[0].failure->message, "Value of: false Actual: false");
 }
 
-TEST(GoogletestJson, AFileThatIsCutOffKeepsItsCount) {
-    const std::string bytes = testing::goldens("gtest").back().read(".log");
+// What stands before the test in which it breaks off.
+TEST(GoogletestJson, AFileThatIsCutOffKeepsItsTestsAndItsCount) {
     for (const Golden& golden : with_json()) {
         if (golden.stem.filename() != "states") continue;
         const std::string whole = golden.read(".json");
@@ -436,10 +436,10 @@ TEST(GoogletestJson, AFileThatIsCutOffKeepsItsCount) {
         const ModuleRecord half =
             foreign_parts(Dialect::googletest_json, "bin.json", whole.substr(0, whole.size() / 2))
                 .parts.at(0);
-        EXPECT_EQ(half.cases.size(), 27u);
         EXPECT_EQ(half.collected, 27);
         EXPECT_EQ(half.outcome, ModuleOutcome::interrupted);
-        EXPECT_EQ(half.cases[0].id, all.cases[0].id);
+        ASSERT_GT(half.cases.size(), 10u);
+        for (size_t i = 0; i < half.cases.size(); ++i) EXPECT_EQ(half.cases[i], all.cases[i]);
         EXPECT_FALSE(analysis::account(half).closed());
     }
 }
@@ -447,7 +447,7 @@ TEST(GoogletestJson, AFileThatIsCutOffKeepsItsCount) {
 TEST(GoogletestJson, WrongTypesAndRepeatsAreNoLoss) {
     const ModuleRecord part =
         foreign_parts(Dialect::googletest_json, "bin.json",
-                      R"({"tests":3,"failures":"x","testsuites":[7,{"name":"S","testsuite":[
+                      R"({"tests":4,"failures":"x","testsuites":[7,{"name":"S","testsuite":[
                       {"name":"a","status":"RUN","result":"COMPLETED","line":99999999999,"time":5},
                       {"name":"a","status":"RUN","result":"COMPLETED","failures":[1,{"failure":2}]},
                       {"name":"\ud800","status":[]}, null]}]})")

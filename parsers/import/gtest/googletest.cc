@@ -6,20 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <pugixml.hpp>
 
-#include "parsers/ending.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/json_document.h"
-#include "parsers/jsonl.h"
+#include "parsers/import/junit/junit_xml.h"
 #include "parsers/text.h"
-#include "parsers/unnamed.h"
-#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
 namespace {
-
-using nlohmann::json;
 
 void add_line(Failure& failure, std::string_view line) {
     failure.traceback.append(failure.traceback.empty() ? "" : "\n").append(line);
@@ -132,116 +128,50 @@ CaseRecord googletest_fixture(std::string_view suite, std::vector<Failure> failu
 
 namespace {
 
-class JsonRun {
-  public:
-    explicit JsonRun(const ForeignFile& file) {
-        record_.path = stem_of(file.name);
-        record_.framework = name_of(Framework::gtest);
-        record_.from_text = true;
-    }
+using nlohmann::json;
 
-    ModuleRecord read(const JsonDocument& document) {
-        for (const json& suite : child_at(document.value, "testsuites"))
-            if (suite.is_object())
-                for (const json& test : child_at(suite, "testsuite"))
-                    if (test.is_object()) read_test(string_at(suite, "name"), test);
-        const auto count = [&](const char* key, std::int64_t least) {
-            return std::clamp(integer_at(document.value, key, least), least, kGreatestCount);
-        };
-        const std::int64_t tests = count("tests", -1);
-        record_.collected = static_cast<std::int64_t>(record_.cases.size()) +
-                            std::max<std::int64_t>(0, tests - tests_);
-        std::vector<Progress> progress(record_.cases.size(), Progress::ended);
-        if (document.whole) {
-            close(tests, std::max<std::int64_t>(0, count("disabled", 0) - disabled_that_ran_),
-                  count("failures", 0));
-        } else {
-            diagnose(document.end, "the file is no whole JSON document; read up to here");
-            Unnamed::Room room;
-            Unnamed(record_, room).add(record_.path, tests - tests_, CaseRecord{});
-            progress.resize(record_.cases.size(), Progress::announced);
-        }
-        settle(record_, progress,
-               {.ready = true, .finished = document.whole, .fixture = {}, .last_end = {}},
-               {ProcessEnd::Kind::stopped, 0, "the file breaks off"});
-        return std::move(record_);
-    }
-
-  private:
-    void diagnose(size_t offset, std::string message) {
-        record_.diagnostics.push_back(
-            {"log", static_cast<std::int64_t>(offset), std::move(message)});
-    }
-
-    // What failed outside of any test has no name.
-    void read_test(const std::string& suite, const json& test) {
-        std::vector<Failure> failures;
-        for (const auto& [list, key, skipped] :
-             {std::tuple{"failures", "failure", false}, std::tuple{"skipped", "message", true}})
-            for (const json& entry : child_at(test, list))
-                if (entry.is_object())
-                    failures.push_back(googletest_failure(string_at(entry, key), skipped));
-        const std::string name = string_at(test, "name");
-        CaseRecord row;
-        if (name.empty()) {
-            row = googletest_fixture(suite, std::move(failures));
-            row.id = fmt::format("{}::{}", record_.path, row.name);
-        } else {
-            ++tests_;
-            row.name = fmt::format("{}.{}", suite, name);
-            row.id = fmt::format("{}::{}::{}", record_.path, suite, name);
-            row.location = location_at(test);
-            row.duration_s = file_seconds(string_at(test, "time"));
-            set_result(row, test, std::move(failures));
-        }
-        row.id = ids_.unique(row.id);
-        record_.cases.push_back(std::move(row));
-    }
-
-    void set_result(CaseRecord& row, const json& test, std::vector<Failure> failures) {
-        static const RE2 kDisabled(R"((?:^|[/.])DISABLED_)");
-        const std::string status = string_at(test, "status");
-        if (status == "NOTRUN") return set_googletest_disabled(row);
-        row.started = status == "RUN";
-        if (!row.started) {
-            row.reason = "the file does not say what became of it";
-            return;
-        }
-        disabled_that_ran_ += RE2::PartialMatch(row.name, kDisabled);
-        const bool failed = !child_at(test, "failures").empty();
-        const State good = string_at(test, "result") == "SKIPPED" ? State::skipped : State::passed;
-        set_googletest_result(row, failed ? State::failed : good, std::move(failures));
-    }
-
-    // Of those that ran, the file counts what failed and not what was skipped.
-    void close(std::int64_t tests, std::int64_t disabled, std::int64_t failures) {
-        if (tests < 0) return diagnose(0, "the file does not count its tests");
-        const auto skipped = std::count_if(
-            record_.cases.begin(), record_.cases.end(),
-            [](const CaseRecord& c) { return c.started && c.state == State::skipped; });
-        const std::int64_t ran = std::max<std::int64_t>(0, tests - disabled);
-        record_.closing = Closing{
-            .text = fmt::format("tests: {}, failures: {}, disabled: {}", tests, failures, disabled),
-            .ran = ran,
-            .counts = {{"passed", ran - std::min(failures, ran) - skipped},
-                       {"skipped", skipped},
-                       {"failed", failures}}};
-    }
-
-    ModuleRecord record_;
-    CaseIds ids_;
-    std::int64_t tests_ = 0;              // rows that are tests
-    std::int64_t disabled_that_ran_ = 0;  // they were asked for, and the file counts them all
+// The lists of the JSON, by the elements of which the XML has several in their place.
+struct JsonList {
+    std::string_view key;
+    const char* element;
 };
+constexpr std::array<JsonList, 4> kJsonLists{{{"testsuites", "testsuite"},
+                                              {"testsuite", "testcase"},
+                                              {"failures", "failure"},
+                                              {"skipped", "skipped"}}};
+
+std::string attribute_of(const std::string& key, const json& value) {
+    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    std::replace(text.begin(), text.end(), '\0', ' ');
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    if (key == "status" || key == "result")
+        std::transform(text.begin(), text.end(), text.begin(), lower);
+    return text;
+}
+
+void add_as_xml(pugi::xml_node to, const json& object) {
+    for (const auto& [key, value] : object.items()) {
+        if (value.is_string() || value.is_number())
+            to.append_attribute(key == "failure" ? "message" : key.c_str())
+                .set_value(attribute_of(key, value).c_str());
+        for (const JsonList& list : kJsonLists)
+            if (list.key == key && value.is_array())
+                for (const json& entry : value)
+                    if (entry.is_object()) add_as_xml(to.append_child(list.element), entry);
+    }
+}
 
 }  // namespace
 
 std::vector<Diagnostic> read_googletest_json(const ForeignFile& file, const SeePart& see) {
-    const JsonDocument document = read_json(file.bytes);
-    if (!document.value.is_object())
-        return {{"log", static_cast<std::int64_t>(document.end), "the file is no JSON object"}};
-    see(JsonRun(file).read(document));
-    return {};
+    const JsonDocument json = read_json(file.bytes);
+    if (!json.value.is_object())
+        return {{"log", static_cast<std::int64_t>(json.end), "the file is no JSON object"}};
+    pugi::xml_document xml;
+    pugi::xml_node root = xml.append_child("testsuites");
+    root.append_attribute("name").set_value("AllTests");  // may be cut off
+    add_as_xml(root, json.value);
+    return read_junit_document(xml, json.whole ? std::nullopt : std::optional(json.end), file, see);
 }
 
 int googletest_json_likeness(std::string_view beginning, std::string_view /*end*/) {

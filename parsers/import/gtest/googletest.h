@@ -19,8 +19,8 @@ namespace compat::parsers {
                                                            const SeePart& see);
 [[nodiscard]] int googletest_text_likeness(std::string_view beginning, std::string_view end);
 
-// One part: the file is of one run. Of a file that is cut off, the tests that it counts and does
-// not reach are not_run.
+// Its XML in other brackets, and read as that (junit_xml.h). Of a file that is cut off, the last
+// test is left out: its failures may be missing.
 [[nodiscard]] std::vector<Diagnostic> read_googletest_json(const ForeignFile& file,
                                                            const SeePart& see);
 [[nodiscard]] int googletest_json_likeness(std::string_view beginning, std::string_view end);

@@ -170,8 +170,8 @@ class CaseReader {
                 read_results();
                 break;
             case JunitWriter::googletest:
-                name("", fmt::format("{}::{}", class_name_, name_),
-                     fmt::format("{}.{}", class_name_, name_));
+                if (class_name_.empty()) class_name_ = suite_;
+                name("", joined(class_name_, name_), fmt::format("{}.{}", class_name_, name_));
                 read_googletest();
                 break;
             case JunitWriter::ctest:
@@ -351,18 +351,16 @@ class CaseReader {
     // Elements have fewer kinds than we have states: their types say more.
     void read_own_state() {
         CaseRecord& test = out_.test;
-        std::string_view type;
-        for (const xml_node child : node_.children()) {
+        const xml_node result = node_.find_child([](xml_node child) {
             const Element* const element = element_named(child.name());
-            if (element == nullptr || !element->decides || element->state == State::passed)
-                continue;
-            type = attribute(child, "type");
-            if (!test.failure) continue;
-            test.failure->type = valid_utf8(type);
-            test.failure->message = valid_utf8(attribute(child, "message"));
+            return element != nullptr && element->decides && element->state != State::passed;
+        });
+        const std::string type = valid_utf8(attribute(result, "type"));
+        if (test.failure) {
+            test.failure->type = type;
+            test.failure->message = valid_utf8(attribute(result, "message"));
         }
-        if (test.state == State::passed &&
-            output().find("[[PROPERTY|state=xpassed]]") != std::string::npos)
+        if (!result && output().find("[[PROPERTY|state=xpassed]]") != std::string::npos)
             test.state = State::xpassed;
         // Elsewhere such a file's attempts that did not decide are counted.
         for (Failure& other : test.also) other.counted = State::passed;
@@ -387,12 +385,17 @@ class CaseReader {
             return failures;
         };
         std::vector<Failure> failures = all("failure", false);
+        const std::string_view status = attribute(node_, "status");
         const std::string_view result = attribute(node_, "result");
         if (name_.empty()) {  // what failed outside of any test
             test = googletest_fixture(suite_, std::move(failures));
             test.id = test.name;
-        } else if (attribute(node_, "status") == "notrun" || result == "suppressed") {
+        } else if (status == "notrun" || result == "suppressed") {
             set_googletest_disabled(test);
+        } else if (status != "run") {
+            test.state = State::not_run;
+            test.reason = "the file does not say what became of it";
+            test.started = false;
         } else if (!failures.empty()) {
             set_googletest_result(test, State::failed, std::move(failures));
         } else if (result == "skipped" || node_.child("skipped")) {

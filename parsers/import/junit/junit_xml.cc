@@ -15,6 +15,7 @@
 #include "parsers/import/junit/junit_case.h"
 #include "parsers/outcomes.h"
 #include "parsers/text.h"
+#include "runner/base/text.h"
 
 namespace compat::parsers {
 
@@ -67,14 +68,7 @@ Totals sum(const std::optional<Totals>& a, const Totals& b) {
 std::string tidy(std::string_view id) {
     static const RE2 kNamed("(at[ _])0x[0-9a-fA-F]+");
     static const RE2 kBare(R"(\b0x[0-9a-fA-F]{9,16}\b)");
-    std::string out;
-    for (const char c : id) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7F)
-            out += fmt::format("\\x{:02x}", byte);
-        else
-            out += c;
-    }
+    std::string out = printable(id);
     if (out.find("0x") != std::string::npos) {
         RE2::GlobalReplace(&out, kNamed, "\\10x…");
         RE2::GlobalReplace(&out, kBare, "0x…");
@@ -291,24 +285,37 @@ std::string_view xml_text(std::string_view bytes, std::string& own, Diagnoser& d
 // The whole file, in its order and without recursion: hostile files nest as deep as they are long.
 class Document : public pugi::xml_tree_walker {
   public:
-    Document(const ForeignFile& file, const SeePart& see, Diagnoser& diagnose)
-        : file_(file),
-          see_(see),
-          diagnose_(diagnose),
-          text_(xml_text(file.bytes, own_, diagnose)) {}
+    Document(pugi::xml_document& document, const ForeignFile& file, const SeePart& see,
+             Diagnoser& diagnose)
+        : document_(document), file_(file), see_(see), diagnose_(diagnose) {}
+
+    void load() {
+        // The text outlives the document's own copy of it, which the parser cuts into pieces.
+        std::string own;
+        const std::string_view text = xml_text(file_.bytes, own, diagnose_);
+        const pugi::xml_parse_result result =
+            document_.load_buffer(text.data(), text.size(), kParsing, pugi::encoding_utf8);
+        if (result.status == pugi::status_ok || result.status == pugi::status_no_document_element)
+            return;
+        // At the end of the text the parser gives its last character.
+        size_t end = static_cast<size_t>(std::max<std::ptrdiff_t>(result.offset, 0));
+        if (end + 1 >= text.size()) end = text.size();
+        break_off(end, result.description(), open_in(text.substr(0, end)));
+    }
+
+    // `open`: the test, or the element in whose own tag, it breaks off.
+    void break_off(size_t offset, std::string_view why, xml_node open) {
+        break_ = {std::min(offset, file_.bytes.size()),
+                  fmt::format("the file breaks off here ({})", why)};
+        open_ = open;
+        if (open.name() == kTest)
+            break_->message += ", inside the test " + valid_utf8(junit_attribute(open, "name"));
+    }
 
     void read() {
-        // The text outlives the document's own copy of it, which the parser cuts into pieces.
-        const pugi::xml_parse_result result =
-            document_.load_buffer(text_.data(), text_.size(), kParsing, pugi::encoding_utf8);
-        if (result.status != pugi::status_ok && result.status != pugi::status_no_document_element)
-            break_off(result);
         document_.traverse(*this);
         // A report of no suite at all is one of no tests.
-        if (!root_ && empty_root_) {
-            root_ = empty_root_;
-            begin_part(JunitWriter::other);
-        }
+        if (!root_ && empty_root_) begin_suite(empty_root_.append_child("testsuite"), 0);
         if (!root_) diagnose_.add(0, "there is no <testsuite> in it");
         if (break_ && part_) part_->diagnose(break_->offset, break_->message);
         if (break_ && !part_) diagnose_.add(break_->offset, break_->message);
@@ -354,29 +361,21 @@ class Document : public pugi::xml_tree_walker {
         return std::min(static_cast<size_t>(offset), file_.bytes.size());
     }
 
-    void break_off(const pugi::xml_parse_result& result) {
-        // At the end of the text the parser gives its last character.
-        size_t end = static_cast<size_t>(std::max<std::ptrdiff_t>(result.offset, 0));
-        if (end + 1 >= text_.size()) end = text_.size();
-        break_ = {std::min(end, file_.bytes.size()),
-                  fmt::format("the file breaks off here ({})", result.description())};
+    // What was open at the text's end is the last child, and so on down.
+    [[nodiscard]] xml_node open_in(std::string_view text) const {
         // Values may hold anything but their own quote.
         static const RE2 kTag(R"((?:[^"'>]|"[^"]*"|'[^']*')*>)", RE2::Latin1);
-        // What was open is the last child, and so on down: a test, or any element's own tag.
-        for (xml_node node = document_.last_child(); node && !open_; node = node.last_child()) {
-            if (node.offset_debug() < 0) return;
-            const auto begin = static_cast<size_t>(node.offset_debug());
-            re2::StringPiece rest(text_.data() + begin, end - std::min(begin, end));
-            const bool tag = RE2::Consume(&rest, kTag);
-            const bool is_test = node.name() == kTest;
-            if (is_test && tag &&
-                (rest.data()[-2] == '/' || rest.find("</testcase>") != re2::StringPiece::npos))
-                return;
-            if (tag && !is_test) continue;
-            open_ = node;
-            if (is_test)
-                break_->message += ", inside the test " + valid_utf8(junit_attribute(node, "name"));
+        for (xml_node node = document_.last_child(); node; node = node.last_child()) {
+            if (node.offset_debug() < 0) break;
+            const size_t begin = std::min(static_cast<size_t>(node.offset_debug()), text.size());
+            re2::StringPiece rest(text.data() + begin, text.size() - begin);
+            if (!RE2::Consume(&rest, kTag)) return node;
+            if (node.name() != kTest) continue;
+            const bool whole =
+                rest.data()[-2] == '/' || rest.find("</testcase>") != re2::StringPiece::npos;
+            return whole ? xml_node() : node;
         }
+        return {};
     }
 
     // Text beside the document, other documents, a suite's own failure.
@@ -436,12 +435,10 @@ class Document : public pugi::xml_tree_walker {
         of_parts_.reset();
     }
 
+    pugi::xml_document& document_;
     const ForeignFile& file_;
     const SeePart& see_;
     Diagnoser& diagnose_;
-    std::string own_;
-    std::string_view text_;
-    pugi::xml_document document_;
     std::optional<Break> break_;  // where the file breaks off
     xml_node open_;               // that it is in the middle of
     int suite_depth_ = kNowhere;  // of the outermost one that the walk is in
@@ -459,7 +456,23 @@ class Document : public pugi::xml_tree_walker {
 std::vector<Diagnostic> read_junit_xml(const ForeignFile& file, const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
-    Document(file, see, diagnose).read();
+    pugi::xml_document document;
+    Document reader(document, file, see, diagnose);
+    reader.load();
+    reader.read();
+    return diagnostics;
+}
+
+std::vector<Diagnostic> read_junit_document(pugi::xml_document& document,
+                                            std::optional<size_t> broken_off,
+                                            const ForeignFile& file, const SeePart& see) {
+    std::vector<Diagnostic> diagnostics;
+    Diagnoser diagnose("log", diagnostics);
+    Document reader(document, file, see, diagnose);
+    xml_node last = document.last_child();
+    while (last.name() != kTest && last.last_child()) last = last.last_child();
+    if (broken_off) reader.break_off(*broken_off, "no whole document", last);
+    reader.read();
     return diagnostics;
 }
 

@@ -164,14 +164,13 @@ void add_as_xml(pugi::xml_node to, const json& object) {
 }  // namespace
 
 std::vector<Diagnostic> read_googletest_json(const ForeignFile& file, const SeePart& see) {
-    const JsonDocument json = read_json(file.bytes);
-    if (!json.value.is_object())
-        return {{"log", static_cast<std::int64_t>(json.end), "the file is no JSON object"}};
+    std::vector<Diagnostic> diagnostics;
+    Diagnoser diagnose("log", diagnostics);
+    const json document = read_json(file.bytes, diagnose);
+    if (!document.is_object()) return diagnostics;
     pugi::xml_document xml;
-    pugi::xml_node root = xml.append_child("testsuites");
-    root.append_attribute("name").set_value("AllTests");  // may be cut off
-    add_as_xml(root, json.value);
-    return read_junit_document(xml, json.whole ? std::nullopt : std::optional(json.end), file, see);
+    add_as_xml(xml.append_child("testsuites"), document);
+    return read_junit_document(xml, file, see);
 }
 
 int googletest_json_likeness(std::string_view beginning, std::string_view /*end*/) {

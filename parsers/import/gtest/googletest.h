@@ -19,8 +19,8 @@ namespace compat::parsers {
                                                            const SeePart& see);
 [[nodiscard]] int googletest_text_likeness(std::string_view beginning, std::string_view end);
 
-// Its XML in other brackets, and read as that (junit_xml.h). Of a file that is cut off, the last
-// test is left out: its failures may be missing.
+// Its XML in other brackets, and read as that (junit_xml.h). Of a file that is cut off nothing is
+// read.
 [[nodiscard]] std::vector<Diagnostic> read_googletest_json(const ForeignFile& file,
                                                            const SeePart& see);
 [[nodiscard]] int googletest_json_likeness(std::string_view beginning, std::string_view end);

@@ -300,16 +300,11 @@ class Document : public pugi::xml_tree_walker {
         // At the end of the text the parser gives its last character.
         size_t end = static_cast<size_t>(std::max<std::ptrdiff_t>(result.offset, 0));
         if (end + 1 >= text.size()) end = text.size();
-        break_off(end, result.description(), open_in(text.substr(0, end)));
-    }
-
-    // `open`: the test, or the element in whose own tag, it breaks off.
-    void break_off(size_t offset, std::string_view why, xml_node open) {
-        break_ = {std::min(offset, file_.bytes.size()),
-                  fmt::format("the file breaks off here ({})", why)};
-        open_ = open;
-        if (open.name() == kTest)
-            break_->message += ", inside the test " + valid_utf8(junit_attribute(open, "name"));
+        break_ = {std::min(end, file_.bytes.size()),
+                  fmt::format("the file breaks off here ({})", result.description())};
+        open_ = open_in(text.substr(0, end));
+        if (open_.name() == kTest)
+            break_->message += ", inside the test " + valid_utf8(junit_attribute(open_, "name"));
     }
 
     void read() {
@@ -463,16 +458,11 @@ std::vector<Diagnostic> read_junit_xml(const ForeignFile& file, const SeePart& s
     return diagnostics;
 }
 
-std::vector<Diagnostic> read_junit_document(pugi::xml_document& document,
-                                            std::optional<size_t> broken_off,
-                                            const ForeignFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_junit_document(pugi::xml_document& document, const ForeignFile& file,
+                                            const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
-    Document reader(document, file, see, diagnose);
-    xml_node last = document.last_child();
-    while (last.name() != kTest && last.last_child()) last = last.last_child();
-    if (broken_off) reader.break_off(*broken_off, "no whole document", last);
-    reader.read();
+    Document(document, file, see, diagnose).read();
     return diagnostics;
 }
 

@@ -3,7 +3,6 @@
 // says (junit_case.h).
 #pragma once
 
-#include <optional>
 #include <pugixml.hpp>
 #include <string_view>
 #include <vector>
@@ -19,10 +18,8 @@ namespace compat::parsers {
 // kept, and the last part is not finished.
 [[nodiscard]] std::vector<Diagnostic> read_junit_xml(const ForeignFile& file, const SeePart& see);
 
-// The same of a document that was made of another format; `broken_off`: where that does, if so, in
-// the document's last test.
+// The same of a document that was made of another format.
 [[nodiscard]] std::vector<Diagnostic> read_junit_document(pugi::xml_document& document,
-                                                          std::optional<size_t> broken_off,
                                                           const ForeignFile& file,
                                                           const SeePart& see);
 

@@ -412,12 +412,9 @@ int torchdevice_log_likeness(std::string_view beginning, std::string_view end) {
 std::vector<Diagnostic> read_torchdevice_json(const ForeignFile& file, const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
-    const JsonDocument document = read_json(file.bytes);
-    if (!document.whole)
-        diagnose.add(document.end, "the file is no whole JSON document; read up to here");
+    json entries = read_json(file.bytes, diagnose);
     // The script writes a list; a module alone is taken for one.
-    const json entries =
-        document.value.is_object() ? json::array({document.value}) : document.value;
+    if (entries.is_object()) entries = json::array({std::move(entries)});
     Unnamed::Room room;
     for (const json& entry : entries) {
         const std::string module = entry.is_object() ? string_at(entry, "module") : std::string();

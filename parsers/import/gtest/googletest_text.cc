@@ -171,8 +171,10 @@ class Run {
         if (running_ && stray_) ambiguous(*stray_, "a test has no end, and others began after it");
         if (closed_) set_closing();
         if (of_nobody_ > 0)
-            diagnose(begin_, fmt::format("failures that are no named test's: {}, the first: {}",
-                                         of_nobody_, first_of_nobody_));
+            record_.diagnostics.push_back(
+                {"log", static_cast<std::int64_t>(begin_),
+                 fmt::format("failures that are no named test's: {}, the first: {}", of_nobody_,
+                             first_of_nobody_)});
         for (auto& [suite, failures] : fixtures_) {
             CaseRecord row = googletest_fixture(suite, std::move(failures), of_environment_);
             row.id = ids_.unique(fmt::format("{}::{}", record_.path, row.name));
@@ -197,10 +199,6 @@ class Run {
     }
 
   private:
-    void diagnose(size_t offset, std::string message) {
-        record_.diagnostics.push_back(
-            {"log", static_cast<std::int64_t>(offset), std::move(message)});
-    }
     void ambiguous(size_t offset, std::string_view what) {
         record_.diagnostics.push_back(
             doubt(offset, what, "import the file of --gtest_output=xml instead"));
@@ -298,21 +296,18 @@ class Run {
 
     void add_unnamed(Unnamed::Room& room) {
         Unnamed unnamed(record_, room);
-        const auto begun = [&](std::optional<State> state) {
-            return std::count_if(record_.cases.begin(), record_.cases.end(),
-                                 [&](const CaseRecord& c) {
-                                     return c.started && state.value_or(c.state) == c.state;
-                                 });
-        };
-        const std::int64_t unbegun = header_.value_or(0) - begun({});
+        std::map<State, std::int64_t> begun;
+        std::int64_t unbegun = header_.value_or(0);
+        for (const CaseRecord& c : record_.cases)
+            if (c.started) ++begun[c.state], --unbegun;
         if (header_ && record_.closing && unbegun == *header_) {
-            unnamed.add(record_.path, *header_, never_begun());
+            unnamed.add(record_.path, unbegun, never_begun());
         } else if (record_.closing) {
             for (const auto& [word, count] : record_.closing->counts) {
                 CaseRecord like;
                 set_googletest_result(like, state_of(word).value_or(State::not_run), {});
                 like.started = true;
-                unnamed.add(record_.path, count - begun(like.state), like);
+                unnamed.add(record_.path, count - begun[like.state], like);
             }
         } else {
             unnamed.add(record_.path, unbegun, CaseRecord{});

@@ -127,8 +127,8 @@ std::string joined(std::string_view classes, std::string_view test) {
 ClassPlace class_place(JunitWriter writer, std::string_view dotted, std::string_view file) {
     std::string path(file);
     std::replace(path.begin(), path.end(), '\\', '/');
-    if (path.ends_with(".py") && !path.starts_with('/')) {
-        std::string module = path.substr(0, path.size() - 3);
+    if (!path.empty() && !path.starts_with('/')) {
+        std::string module = path.substr(0, path.size() - (path.ends_with(".py") ? 3 : 0));
         std::replace(module.begin(), module.end(), '/', '.');
         if (dotted == module) return {path, {}};
         if (dotted.starts_with(module + "."))
@@ -256,10 +256,7 @@ class CaseReader {
 
     // The suite is the module; the class name is the module's with dots, and then the classes.
     void name_own() {
-        const size_t module = suite_.size() - (suite_.ends_with(".py") ? 3 : 0);
-        std::string_view classes = class_name_.substr(std::min(module, class_name_.size()));
-        if (classes.starts_with('.')) classes.remove_prefix(1);
-        name(suite_, joined(classes, name_), name_);
+        name(suite_, joined(class_place(writer_, class_name_, suite_).classes, name_), name_);
         out_.test.pseudo = name_.starts_with('<') && name_.ends_with('>');
     }
 

@@ -8,13 +8,18 @@
 #include <string_view>
 
 #include "parsers/record.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
 // `runner`: our own reports (reports/ci/junit.h).
 enum class JunitWriter { pytest, unittest, googletest, ctest, other, runner };
-inline constexpr std::array<std::string_view, 6> kJunitFrameworks{"pytest", "unittest", "gtest",
-                                                                  "ctest",  "junit",    "junit"};
+inline constexpr std::array<std::string_view, 6> kJunitFrameworks{name_of(Framework::pytest),
+                                                                  name_of(Framework::unittest),
+                                                                  name_of(Framework::gtest),
+                                                                  name_of(Framework::ctest),
+                                                                  "junit",
+                                                                  "junit"};
 
 // By the marks that a writer leaves on an outermost <testsuite>, the document's root and its tests.
 [[nodiscard]] JunitWriter writer_of(pugi::xml_node suite);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <pugixml.hpp>
 #include <unordered_map>
+#include <utility>
 
 #include "parsers/import/fields.h"
 #include "parsers/import/junit/junit_case.h"

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "parsers/closing.h"
 #include "parsers/diagnosis/traceback.h"

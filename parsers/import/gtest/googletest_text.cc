@@ -86,13 +86,12 @@ const std::array<Form, 13>& forms() {
 // own words. The name points into the line.
 Event event_of(std::string_view line) {
     Event last;
-    const bool marked = line.find('[') != std::string_view::npos;
     for (const Form& form : forms()) {
-        const bool bracket = form.mark[0] == '[';
-        if (bracket ? !marked : !line.starts_with(form.mark)) continue;
+        // From the front first, as that is quick and most lines have few marks.
+        const size_t first = line.find(form.mark);
+        if (first == line.npos || (first > 0 && form.mark[0] != '[')) continue;
         const size_t at = line.rfind(form.mark);
-        if (at == std::string_view::npos || (last.kind != Kind::output && at <= last.begin))
-            continue;
+        if (last.kind != Kind::output && at <= last.begin) continue;
         const std::string_view rest = trimmed(line.substr(at + form.mark.size()));
         re2::StringPiece name, digits;
         if (!RE2::FullMatch({rest.data(), rest.size()}, form.rest, &name, &digits)) continue;

@@ -4,12 +4,10 @@
 #include <array>
 #include <unordered_map>
 
-#include "parsers/import/gtest/googletest_json.h"
-#include "parsers/import/gtest/googletest_text.h"
+#include "parsers/import/gtest/googletest.h"
 #include "parsers/import/junit/junit_xml.h"
 #include "parsers/import/pytest/text.h"
-#include "parsers/import/torchdevice/torchdevice_json.h"
-#include "parsers/import/torchdevice/torchdevice_log.h"
+#include "parsers/import/torchdevice/torchdevice.h"
 #include "parsers/import/unittest/text.h"
 
 namespace compat::parsers {

@@ -1,45 +1,47 @@
-// What GoogleTest's text and its JSON have in common: failures as it writes them, ids, rows.
-// Not for finding them in a file (googletest_text.h, googletest_json.h).
+// What GoogleTest binaries write, as others kept it: what they print, and the JSON of
+// --gtest_output=json; besides, failures and rows as these and its XML have them. Neither the text
+// nor the JSON names the binary: its path is the file's stem.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "parsers/record.h"
+#include "parsers/import/foreign.h"
 
 namespace compat::parsers {
 
-// One "file:line: Failure" or "file:line: Skipped", and the text after it.
-struct GoogletestPart {
-    bool skipped = false;
-    Frame place;        // its function is not told; an empty file: "unknown file"
-    std::string words;  // as one line
-    std::string text;   // as it is printed
-};
-// The parts that `text` holds; what stands before the first is a test's own output.
-[[nodiscard]] std::vector<GoogletestPart> googletest_parts(std::string_view text);
+// What binaries print, one after the other: "#2" and so on is added to the path for further ones;
+// the iterations of --gtest_repeat are parts of the same path. Only what fits is believed, since a
+// test may print such lines itself: all that stands between a test's start and the next word on
+// that same test is its own output. A test whose end is missing crashed, or was not run to its end
+// where the file breaks off with it.
+[[nodiscard]] std::vector<Diagnostic> read_googletest_text(const ForeignFile& file,
+                                                           const SeePart& see);
+[[nodiscard]] int googletest_text_likeness(std::string_view beginning, std::string_view end);
 
-// Of the text in an element of its XML or JSON, "a.cc:12\nwords", as the binary prints it.
-[[nodiscard]] GoogletestPart googletest_part(std::string_view text, bool skipped);
+// Its XML in other brackets, and read as that (junit_xml.h). Of a file that is cut off nothing is
+// read.
+[[nodiscard]] std::vector<Diagnostic> read_googletest_json(const ForeignFile& file,
+                                                           const SeePart& see);
+[[nodiscard]] int googletest_json_likeness(std::string_view beginning, std::string_view end);
 
-[[nodiscard]] Failure googletest_failure(GoogletestPart part, Phase phase);
+// A Failure for each "file:line: Failure" and "file:line: Skipped" in a text, and what stands after
+// it; its type is the last word of these. What stands before the first is a test's own output.
+[[nodiscard]] std::vector<Failure> googletest_failures(std::string_view text);
 
-// "Suite.Test" as "path::Suite::Test".
-[[nodiscard]] std::string googletest_id(std::string_view path, std::string_view name);
+// Of the text in an element of the XML or JSON, "a.cc:12\nwords", as the binary prints it.
+[[nodiscard]] Failure googletest_failure(std::string_view text, bool skipped);
 
-// Gives the case its state and what its parts say of it.
-void set_googletest_result(CaseRecord& test, State state, std::vector<GoogletestPart> parts);
+// Gives the case its state and what these say of it.
+void set_googletest_result(CaseRecord& test, State state, std::vector<Failure> failures);
 
 // A disabled test: it is skipped, and was never begun.
 void set_googletest_disabled(CaseRecord& test);
 
-// A row for what failed outside of any test: "path::Suite::<TestSuite>" or, without a suite,
-// "path::<Environment>". `parts` without a failure: the file says that it failed, not how.
-[[nodiscard]] CaseRecord googletest_fixture(std::string_view path, std::string_view suite,
-                                            Phase phase, std::vector<GoogletestPart> parts);
-
-// The name of the file without folders and its last extension: that of a binary that nothing names.
-[[nodiscard]] std::string_view stem_of(std::string_view file_name);
+// A row for what failed outside of any test, without an id: "Suite::<TestSuite>" or, where `suite`
+// is empty or as the XML and JSON then have it, "<Environment>". Without `failures` it is said that
+// it failed, not how.
+[[nodiscard]] CaseRecord googletest_fixture(std::string_view suite, std::vector<Failure> failures,
+                                            Phase of_environment = Phase::module_setup);
 
 }  // namespace compat::parsers

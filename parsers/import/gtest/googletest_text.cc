@@ -1,19 +1,18 @@
-#include "parsers/import/gtest/googletest_text.h"
-
+// What GoogleTest binaries print: each line an event, the events of one run folded into its cases.
 #include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <array>
-#include <deque>
+#include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "parsers/closing.h"
 #include "parsers/ending.h"
-#include "parsers/import/case_ids.h"
 #include "parsers/import/doubt.h"
+#include "parsers/import/fields.h"
 #include "parsers/import/gtest/googletest.h"
-#include "parsers/import/gtest/googletest_line.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/printed_end.h"
 #include "parsers/last_words.h"
@@ -25,27 +24,101 @@ namespace compat::parsers {
 
 namespace {
 
-using googletest::Event;
-using googletest::event_of;
-using googletest::is_end;
-using googletest::Kind;
+enum class Kind {
+    output,
+    header,
+    closing,
+    suite,
+    leaving,
+    run,
+    end,
+    broken_suite,
+    disabled,
+    main,
+    repeating,
+    hidden
+};
 
-State state_after(Kind end) {
-    if (end == Kind::ok) return State::passed;
-    return end == Kind::failed ? State::failed : State::skipped;
+struct Event {
+    Kind kind = Kind::output;
+    State state = State::not_run;  // of an end
+    size_t begin = 0;              // what stands before it in the line is output of a test
+    std::string_view name;         // of the test or suite
+    std::int64_t number = 0;       // of header, hidden and repeating; of an end its milliseconds
+};
+
+// How GoogleTest writes an event: a mark, and what follows, in which the groups are a name and a
+// number. The first of a mark that matches counts.
+struct Form {
+    Kind kind;
+    std::string_view mark;
+    RE2 rest;
+    State state = State::not_run;
+};
+#define COMPAT_TEST R"(([^. ][^ .]*\.[^ ]+))"
+#define COMPAT_END COMPAT_TEST R"((?:, where .*?)?(?: \((\d+) ms\))?)"
+const std::array<Form, 13>& forms() {
+    using enum Kind;
+    constexpr auto kBytes = RE2::Latin1;
+    static const std::array<Form, 13> kForms{{
+        {header, "[==========] ", {R"(()Running (\d+) tests? from .*)", kBytes}},
+        {closing, "[==========] ", {R"(()(\d+) tests? from .* ran\..*)", kBytes}},
+        {leaving, "[----------] ", {"()()Global test environment tear-down", kBytes}},
+        {suite,
+         "[----------] ",
+         {R"(\d+ tests? from (.*?)()(?:, where .*| \(\d+ ms total\))?)", kBytes}},
+        {run, "[ RUN      ] ", {COMPAT_TEST "()", kBytes}},
+        {end, "[       OK ] ", {COMPAT_END, kBytes}, State::passed},
+        {broken_suite, "[  FAILED  ] ", {"(.*)(): SetUpTestSuite or TearDownTestSuite", kBytes}},
+        {end, "[  FAILED  ] ", {COMPAT_END, kBytes}, State::failed},
+        {end, "[  SKIPPED ] ", {COMPAT_END, kBytes}, State::skipped},
+        {disabled, "[ DISABLED ] ", {COMPAT_TEST "()", kBytes}},
+        {main, "Running main() from ", {"()().*", kBytes}},
+        {repeating, "Repeating all tests ", {R"(()\(iteration (\d+)\).*)", kBytes}},
+        {hidden, "  YOU HAVE ", {R"(()(\d+) DISABLED TEST.*)", kBytes}},
+    }};
+    return kForms;
+}
+#undef COMPAT_TEST
+#undef COMPAT_END
+
+// The last event in the line, as what a test prints without a newline stands before GoogleTest's
+// own words. The name points into the line.
+Event event_of(std::string_view line) {
+    Event last;
+    for (const Form& form : forms()) {
+        // From the front first, as that is quick and most lines have few marks.
+        const size_t first = line.find(form.mark);
+        if (first == line.npos || (first > 0 && form.mark[0] != '[')) continue;
+        const size_t at = line.rfind(form.mark);
+        if (last.kind != Kind::output && at <= last.begin) continue;
+        const std::string_view rest = trimmed(line.substr(at + form.mark.size()));
+        re2::StringPiece name, digits;
+        if (!RE2::FullMatch({rest.data(), rest.size()}, form.rest, &name, &digits)) continue;
+        const std::int64_t number =
+            number_of({digits.data(), digits.size()}).value_or(digits.empty() ? 0 : kGreatestCount);
+        last = {form.kind,
+                form.state,
+                at,
+                {name.data(), name.size()},
+                std::min(number, kGreatestCount)};
+    }
+    return last;
 }
 
 // One run of one binary.
 class Run {
   public:
-    Run(std::string path, size_t begin) : begin_(begin) {
-        record_.path = std::move(path);
+    Run(const ForeignFile& file, int binary, size_t begin) : binary_(binary), begin_(begin) {
+        record_.path = stem_of(file.name);
+        if (binary > 1) record_.path += fmt::format("#{}", binary);
         record_.framework = name_of(Framework::gtest);
         record_.from_text = true;
     }
 
+    [[nodiscard]] int binary() const { return binary_; }
     [[nodiscard]] bool has_begun() const { return header_ || closed_ || !record_.cases.empty(); }
-    [[nodiscard]] bool has_header() const { return header_.has_value(); }
+    [[nodiscard]] bool is_brief() const { return !header_; }
     [[nodiscard]] bool is_closed() const { return closed_.has_value(); }
     [[nodiscard]] bool is_running() const { return running_.has_value(); }
     [[nodiscard]] bool runs(std::string_view test) const {
@@ -54,75 +127,71 @@ class Run {
 
     // What a test prints, or the lines of the totals.
     void print(std::string_view text) {
-        constexpr size_t kMostOfInner = 1 << 20;  // where the test may have crashed long before
-        if (!closed_ && (!inner_ || output_.size() < *inner_ + kMostOfInner))
+        if (!closed_)
             output_.append(text) += '\n';
-        else if (closed_ && text.starts_with("["))
+        else if (text.starts_with("["))
             closing_.append(text) += '\n';
     }
 
-    // Another run, or another test, begins while a test runs: the test's output if the test still
-    // ends. Else it crashed where a run began; what a single test would mean is not sure.
-    void contain(Kind kind, size_t offset) {
-        if (kind == Kind::header && !inner_) inner_ = output_.size();
-        if (kind == Kind::run && !stray_) stray_ = offset;
-    }
-
-    // An event of its own: `text` is the rest of the line, at `offset`.
-    void take(const Event& event, std::string_view text, size_t offset) {
-        switch (event.kind) {
-            case Kind::hidden:
-                hidden_ = event.number;
-                return;
-            case Kind::disabled:
-                set_googletest_disabled(record_.cases[add(event.name, Progress::ended)]);
-                ++disabled_;
-                return;
-            case Kind::broken_suite:
-                fixture(event.name, Phase::class_setup);
-                return;
-            case Kind::ok:
-            case Kind::failed:
-            case Kind::skipped:
-                return end_test(event, offset);
-            default:
-                keep_outside();
+    // While a test runs, all but its own end is its output, if it still ends.
+    void take(const Event& event, std::string_view line, size_t offset) {
+        if (running_ && !(event.kind == Kind::end && runs(event.name))) {
+            if (event.kind == Kind::run && !stray_) stray_ = offset;
+            return print(line);
+        }
+        if (event.begin > 0) print(line.substr(0, event.begin));
+        offset += event.begin;
+        if (event.kind == Kind::end) return end_test(event, offset);
+        if (event.kind == Kind::disabled) {
+            set_googletest_disabled(record_.cases[add(event.name)]);
+            ++disabled_;
+        } else if (event.kind == Kind::broken_suite) {
+            fixtures_[std::string(event.name)];
+        } else if (event.kind == Kind::hidden) {
+            hidden_ = event.number;
+        } else {
+            keep_outside();
         }
         if (event.kind == Kind::header) header_ = event.number;
-        if (event.kind == Kind::run) running_ = add(event.name, Progress::started);
+        if (event.kind == Kind::run) running_ = add(event.name);
         if (event.kind == Kind::suite) suite_ = event.name;
-        if (event.kind == Kind::suite) phase_ = Phase::class_setup;
         if (event.kind == Kind::leaving) suite_.clear();
-        if (event.kind == Kind::leaving) phase_ = Phase::module_teardown;
-        if (event.kind != Kind::closing) return;
-        closed_ = offset;
-        print(text);
+        if (event.kind == Kind::leaving && !fixtures_.contains(""))
+            of_environment_ = Phase::module_teardown;
+        if (event.kind == Kind::closing) closed_ = offset;
+        if (event.kind == Kind::closing) print(line.substr(event.begin));
     }
 
     ModuleRecord finish(bool more_follows, Unnamed::Room& room) {
-        std::string last = output_.substr(0, inner_.value_or(output_.size()));
+        std::string last = output_;
         if (running_)
             last.insert(0, fmt::format("[ RUN      ] {}\n", record_.cases[*running_].name));
         else if (!closed_)
             keep_outside();
         if (running_ && stray_) ambiguous(*stray_, "a test has no end, and others began after it");
         if (closed_) set_closing();
-        if (of_nobody_ > 1)
-            diagnose(begin_, fmt::format("{} failures are no named test's", of_nobody_));
-        for (CaseRecord& row : fixtures_) {
-            if (!row.failure) row.failure = googletest_failure({}, row.phase);
-            row.id = ids_.unique(row.id);
+        if (of_nobody_ > 0)
+            record_.diagnostics.push_back(
+                {"log", static_cast<std::int64_t>(begin_),
+                 fmt::format("failures that are no named test's: {}, the first: {}", of_nobody_,
+                             first_of_nobody_)});
+        for (auto& [suite, failures] : fixtures_) {
+            CaseRecord row = googletest_fixture(suite, std::move(failures), of_environment_);
+            row.id = ids_.unique(fmt::format("{}::{}", record_.path, row.name));
             record_.cases.push_back(std::move(row));
-            progress_.push_back(Progress::ended);
         }
-        const auto pseudo = static_cast<std::int64_t>(fixtures_.size());
+        std::vector<Progress> progress(record_.cases.size(), Progress::ended);
+        if (running_) progress[*running_] = Progress::started;
         add_unnamed(room);
-        record_.collected = header_ ? *header_ + std::max(hidden_, disabled_) + pseudo
-                                    : static_cast<std::int64_t>(record_.cases.size());
+        progress.resize(record_.cases.size(),
+                        record_.closing ? Progress::ended : Progress::announced);
+        record_.collected =
+            static_cast<std::int64_t>(header_ ? fixtures_.size() : record_.cases.size());
+        if (header_) record_.collected += *header_ + std::max(hidden_, disabled_);
         const bool finished = closed_.has_value();
         const ProcessEnd how = finished ? ProcessEnd{ProcessEnd::Kind::stopped, 0, {}}
                                         : end_of_cut_log(last, more_follows);
-        settle(record_, progress_,
+        settle(record_, progress,
                {.ready = header_ || finished, .finished = finished, .fixture = {}, .last_end = {}},
                how);
         if (!finished) add_last_words(record_, last, how);
@@ -130,21 +199,18 @@ class Run {
     }
 
   private:
-    void diagnose(size_t offset, std::string message) {
-        record_.diagnostics.push_back(
-            {"log", static_cast<std::int64_t>(offset), std::move(message)});
-    }
     void ambiguous(size_t offset, std::string_view what) {
         record_.diagnostics.push_back(
             doubt(offset, what, "import the file of --gtest_output=xml instead"));
     }
 
-    size_t add(std::string_view name, Progress progress) {
+    size_t add(std::string_view name) {
         CaseRecord& test = record_.cases.emplace_back();
         test.name = valid_utf8(name);
-        test.id = ids_.unique(googletest_id(record_.path, name));
+        std::string id = test.name;
+        if (const size_t dot = id.find('.'); dot != std::string::npos) id.replace(dot, 1, "::");
+        test.id = ids_.unique(fmt::format("{}::{}", record_.path, id));
         test.started = true;
-        progress_.push_back(progress);
         return by_name_[test.name] = record_.cases.size() - 1;
     }
 
@@ -154,18 +220,15 @@ class Run {
         const auto known = by_name_.find(valid_utf8(event.name));
         const bool is_new = known == by_name_.end();
         if (closed_) {
-            const size_t i = is_new ? add(event.name, Progress::ended) : known->second;
-            if (!is_new && record_.cases[i].state == state_after(event.kind)) return;
+            const size_t i = is_new ? add(event.name) : known->second;
+            if (!is_new && record_.cases[i].state == event.state) return;
             if (!is_new) ambiguous(offset, "the list at the end has another result of a test");
             set_result(i, event, {});
         } else if (running_ || (!is_new && ended_ == known->second)) {
-            const size_t i = running_ ? *running_ : *ended_;
-            set_result(i, event, googletest_parts(output_));
-            progress_[i] = Progress::ended;
-            ended_ = i;
+            ended_ = running_ ? running_ : ended_;
+            set_result(*ended_, event, googletest_failures(output_));
             outside_from_ = output_.size();
             running_.reset();
-            inner_.reset();
             stray_.reset();
         } else if (header_ && !is_new) {
             ambiguous(offset, "a test ends that does not run");
@@ -174,64 +237,51 @@ class Run {
         }
     }
 
-    void set_result(size_t i, const Event& event, std::vector<GoogletestPart> parts) {
+    void set_result(size_t i, const Event& event, std::vector<Failure> failures) {
         CaseRecord& test = record_.cases[i];
         if (event.number > 0) test.duration_s = static_cast<double>(event.number) / 1000;
-        set_googletest_result(test, state_after(event.kind), std::move(parts));
+        set_googletest_result(test, event.state, std::move(failures));
         if (test.state != State::skipped || !test.reason.empty()) return;
         // GoogleTest skips without a word what its suite's set-up, or that of all, broke.
-        for (const std::string& name : {std::string("<Environment>"), fixture_name(suite_)})
-            if (const auto at = fixture_by_name_.find(name);
-                at != fixture_by_name_.end() && fixtures_[at->second].failure)
-                test.reason = "the set-up failed: " + fixtures_[at->second].failure->message;
+        for (const std::string& suite : {std::string(), suite_})
+            if (const auto broken = fixtures_.find(suite);
+                broken != fixtures_.end() && !broken->second.empty())
+                test.reason = "the set-up failed: " + broken->second.front().message;
     }
 
     // What stands before a test's end in brief output is of all tests since the last that failed.
     // One that skipped is none of its own.
     void end_unbegun(const Event& event) {
-        std::vector<GoogletestPart> parts = googletest_parts(output_);
-        const auto skip = std::find_if(parts.rbegin(), parts.rend(),
-                                       [](const GoogletestPart& part) { return part.skipped; });
-        keep_nobodys({parts.begin(), skip.base()});
-        parts.erase(parts.begin(), skip.base());
+        std::vector<Failure> failures = take_failures();
+        const auto skip = std::find_if(failures.rbegin(), failures.rend(),
+                                       [](const Failure& f) { return f.type == "Skipped"; });
+        keep_nobodys({failures.begin(), skip.base()});
+        failures.erase(failures.begin(), skip.base());
+        set_result(add(event.name), event, std::move(failures));
+    }
+
+    // Those that were printed since the last test ended.
+    std::vector<Failure> take_failures() {
+        auto failures = googletest_failures(std::string_view(output_).substr(outside_from_));
         output_.clear();
         ended_.reset();
-        set_result(add(event.name, Progress::ended), event, std::move(parts));
+        outside_from_ = 0;
+        return failures;
     }
 
     // What was printed outside of tests: failures of fixtures.
     void keep_outside() {
-        auto parts = googletest_parts(std::string_view(output_).substr(ended_ ? outside_from_ : 0));
-        output_.clear();
-        ended_.reset();
-        if (!header_) return keep_nobodys(parts);
-        for (GoogletestPart& part : parts) {
-            if (part.skipped) continue;
-            CaseRecord& row = fixture(suite_, phase_);
-            Failure failure = googletest_failure(std::move(part), phase_);
-            if (row.failure)
-                row.also.push_back(std::move(failure));
-            else
-                row.failure = std::move(failure);
-        }
+        std::vector<Failure> failures = take_failures();
+        if (!header_) return keep_nobodys(failures);
+        std::erase_if(failures, [](const Failure& f) { return f.type == "Skipped"; });
+        if (failures.empty()) return;
+        std::vector<Failure>& all = fixtures_[suite_];
+        std::move(failures.begin(), failures.end(), std::back_inserter(all));
     }
 
-    void keep_nobodys(const std::vector<GoogletestPart>& parts) {
-        for (const GoogletestPart& part : parts)
-            if (!part.skipped && ++of_nobody_ == 1)
-                diagnose(begin_, "a failure that is no named test's: " + part.words);
-    }
-
-    static std::string fixture_name(std::string_view suite) {
-        return googletest_fixture("", suite, Phase::class_setup, {}).name;
-    }
-
-    CaseRecord& fixture(std::string_view suite, Phase phase) {
-        CaseRecord row = googletest_fixture(record_.path, suite, phase, {});
-        const auto [at, is_new] = fixture_by_name_.emplace(row.name, fixtures_.size());
-        if (!is_new) return fixtures_[at->second];
-        row.failure.reset();
-        return fixtures_.emplace_back(std::move(row));
+    void keep_nobodys(const std::vector<Failure>& failures) {
+        for (const Failure& failure : failures)
+            if (failure.type != "Skipped" && ++of_nobody_ == 1) first_of_nobody_ = failure.message;
     }
 
     // The run's own totals. What failed is counted by what is left where no line does.
@@ -246,33 +296,25 @@ class Run {
 
     void add_unnamed(Unnamed::Room& room) {
         Unnamed unnamed(record_, room);
-        const auto add = [&](std::int64_t count, const CaseRecord& like, Progress progress) {
-            unnamed.add(record_.path, count, like);
-            progress_.resize(record_.cases.size(), progress);
-        };
-        const auto begun = [&](auto is_it) {
-            return std::count_if(record_.cases.begin(), record_.cases.end(),
-                                 [&](const CaseRecord& c) { return c.started && is_it(c); });
-        };
-        const auto all_begun = begun([](const CaseRecord&) { return true; });
-        if (header_ && record_.closing && all_begun == 0) {
-            add(*header_, never_begun(), Progress::ended);
+        std::map<State, std::int64_t> begun;
+        std::int64_t unbegun = header_.value_or(0);
+        for (const CaseRecord& c : record_.cases)
+            if (c.started) ++begun[c.state], --unbegun;
+        if (header_ && record_.closing && unbegun == *header_) {
+            unnamed.add(record_.path, unbegun, never_begun());
         } else if (record_.closing) {
             for (const auto& [word, count] : record_.closing->counts) {
                 CaseRecord like;
-                like.state = state_of(word).value_or(State::not_run);
+                set_googletest_result(like, state_of(word).value_or(State::not_run), {});
                 like.started = true;
-                if (like.state == State::failed) like.failure = googletest_failure({}, like.phase);
-                const auto named =
-                    begun([&](const CaseRecord& c) { return c.state == like.state; });
-                add(count - named, like, Progress::ended);
+                unnamed.add(record_.path, count - begun[like.state], like);
             }
-        } else if (header_) {
-            add(*header_ - all_begun, CaseRecord{}, Progress::announced);
+        } else {
+            unnamed.add(record_.path, unbegun, CaseRecord{});
         }
         CaseRecord off;
         set_googletest_disabled(off);
-        add(hidden_ - disabled_, off, Progress::ended);
+        unnamed.add(record_.path, hidden_ - disabled_, off);
         unnamed.tell(closed_.value_or(begin_));
     }
 
@@ -290,28 +332,27 @@ class Run {
         return like;
     }
 
+    int binary_;
+    size_t begin_;
     ModuleRecord record_;
-    std::vector<Progress> progress_;
     std::unordered_map<std::string, size_t> by_name_;
     CaseIds ids_;
-    std::vector<CaseRecord> fixtures_;  // rows for what failed outside of tests
-    std::unordered_map<std::string, size_t> fixture_by_name_;
+    std::map<std::string, std::vector<Failure>> fixtures_;  // by suite; of all of them: ""
+    Phase of_environment_ = Phase::module_setup;
     std::string suite_;
-    Phase phase_ = Phase::module_setup;
-    std::string output_;  // since the last event
-    size_t begin_;
+    std::string output_;                     // since the last event
     std::optional<size_t> running_, ended_;  // the test that runs, and the one that ended last
     size_t outside_from_ = 0;                // in the output, where that of the latter is over
-    std::optional<size_t> inner_;            // in the output, where a run began in the test
     std::optional<size_t> stray_;            // where another test began in the one that runs
     std::optional<std::int64_t> header_;
     std::optional<size_t> closed_;
     std::string closing_;  // the lines of its totals
+    std::string first_of_nobody_;
     std::int64_t hidden_ = 0, disabled_ = 0, of_nobody_ = 0;
 };
 
-// Hands runs on as soon as it is sure that no test's output holds them: all but the last of `runs_`
-// have a test that has not ended.
+// The file's runs. Where one begins in a test of another, the test prints it if the test still
+// ends; else it had crashed. Until that is sure, `runs_` has both.
 class TextReader {
   public:
     TextReader(const ForeignFile& file, const SeePart& see) : file_(file), see_(see) {}
@@ -319,85 +360,55 @@ class TextReader {
     void read() {
         for (LogLines lines(file_.bytes); lines.next();) {
             const Event event = event_of(lines.line());
-            if (event.kind == Kind::output)
-                print(lines.line());
-            else
+            if (event.kind != Kind::output)
                 step(event, lines.line(), lines.offset());
+            else if (!runs_.empty())
+                runs_.back().print(lines.line());
         }
         hand_on(/*more_follows=*/false);
     }
 
   private:
-    struct Pending {
-        Run run;
-        int binary;
-    };
-
-    void print(std::string_view line) {
-        for (Pending& pending : runs_)
-            if (pending.run.is_running() || &pending == &runs_.back()) pending.run.print(line);
-    }
-
     void step(const Event& event, std::string_view line, size_t offset) {
-        if (is_end(event.kind)) leave_inner_runs(event.name);
-        if (!runs_.empty() && runs_.back().run.is_running() &&
-            !(is_end(event.kind) && runs_.back().run.runs(event.name))) {
-            runs_.back().run.contain(event.kind, offset);
-            if (event.kind != Kind::header) return print(line);
-        }
-        if (runs_.empty() || is_of_another_run(event))
-            open(offset,
-                 event.kind == Kind::repeating ? event.number > 1 : is_next_iteration(event));
-        Run& last = runs_.back().run;
-        for (Pending& pending : runs_)
-            if (pending.run.is_running() && &pending.run != &last) pending.run.print(line);
-        if (event.begin > 0) last.print(line.substr(0, event.begin));
-        last.take(event, line.substr(event.begin), offset + event.begin);
-    }
-
-    // What was read since the test began is its output.
-    void leave_inner_runs(std::string_view test) {
-        const auto outer = std::find_if(runs_.rbegin(), runs_.rend(),
-                                        [&](const Pending& p) { return p.run.runs(test); });
-        if (outer == runs_.rend()) return;
-        runs_.erase(outer.base(), runs_.end());
-        binaries_ = runs_.back().binary;
+        const auto outer = std::find_if(runs_.rbegin(), runs_.rend(), [&](const Run& run) {
+            return event.kind == Kind::end && run.runs(event.name);
+        });
+        if (outer != runs_.rend()) runs_.erase(outer.base(), runs_.end());
+        if (runs_.empty() || is_of_another_run(event)) open(event, offset);
+        runs_.back().take(event, line, offset);
     }
 
     // Brief output has no headers and lists nothing after its closing: more is the next
     // iteration's.
     [[nodiscard]] bool is_next_iteration(const Event& event) const {
-        if (runs_.empty() || !runs_.back().run.is_closed() || runs_.back().run.has_header())
-            return false;
-        return event.kind == Kind::closing || is_end(event.kind);
+        if (event.kind == Kind::repeating) return event.number > 1;
+        return !runs_.empty() && runs_.back().is_closed() && runs_.back().is_brief() &&
+               (event.kind == Kind::closing || event.kind == Kind::end);
     }
 
     [[nodiscard]] bool is_of_another_run(const Event& event) const {
-        const Run& run = runs_.back().run;
+        const Run& run = runs_.back();
         if (event.kind == Kind::header || event.kind == Kind::repeating) return run.has_begun();
-        const bool begins = event.kind == Kind::main || event.kind == Kind::run ||
-                            event.kind == Kind::closing || is_next_iteration(event);
-        return begins && run.is_closed();
+        return run.is_closed() && (event.kind == Kind::main || event.kind == Kind::run ||
+                                   event.kind == Kind::closing || is_next_iteration(event));
     }
 
-    void open(size_t offset, bool same_binary) {
-        if (!runs_.empty() && !runs_.front().run.is_running()) hand_on(/*more_follows=*/true);
-        if (!same_binary || binaries_ == 0) ++binaries_;
-        std::string path(stem_of(file_.name));
-        if (binaries_ > 1) path += fmt::format("#{}", binaries_);
-        runs_.push_back({Run(valid_utf8(path), offset), binaries_});
+    void open(const Event& event, size_t offset) {
+        const bool same = is_next_iteration(event);
+        if (!runs_.empty()) binaries_ = runs_.back().binary();
+        if (!runs_.empty() && !runs_.front().is_running()) hand_on(/*more_follows=*/true);
+        runs_.emplace_back(file_, same ? std::max(binaries_, 1) : binaries_ + 1, offset);
     }
 
     void hand_on(bool more_follows) {
-        for (size_t i = 0; i < runs_.size(); ++i)
-            see_(runs_[i].run.finish(more_follows || i + 1 < runs_.size(), room_));
+        for (Run& run : runs_) see_(run.finish(more_follows || &run != &runs_.back(), room_));
         runs_.clear();
     }
 
     const ForeignFile& file_;
     const SeePart& see_;
     Unnamed::Room room_;
-    std::deque<Pending> runs_;
+    std::vector<Run> runs_;
     int binaries_ = 0;
 };
 
@@ -408,7 +419,7 @@ bool begins_as_ctest(std::string_view beginning) {
         RE2::Latin1);
     for (LogLines lines(beginning); lines.next();) {
         if (RE2::FullMatch({lines.line().data(), lines.line().size()}, kCtest)) return true;
-        if (googletest::begins_with_mark(lines.line())) return false;
+        if (event_of(lines.line()).kind != Kind::output) return false;
     }
     return false;
 }
@@ -425,11 +436,7 @@ int googletest_text_likeness(std::string_view beginning, std::string_view end) {
     constexpr std::array<std::string_view, 8> kSigns{
         "[==========] ", "[----------] ", "[ RUN      ] ", "[       OK ] ",
         "[  PASSED  ] ", "[  FAILED  ] ", "[  SKIPPED ] ", "Running main() from "};
-    const auto signs = std::count_if(kSigns.begin(), kSigns.end(), [&](const auto& sign) {
-        return beginning.find(sign) != std::string_view::npos ||
-               end.find(sign) != std::string_view::npos;
-    });
-    return 10 * static_cast<int>(signs);
+    return 10 * count_words(kSigns, beginning, end);
 }
 
 }  // namespace compat::parsers

@@ -4,15 +4,16 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "parsers/diagnosis/traceback.h"
+#include "parsers/import/fields.h"
 #include "parsers/import/foreign.h"
 #include "parsers/import/gtest/googletest.h"
-#include "parsers/import/junit/junit_failure.h"
+#include "parsers/import/pytest/failure.h"
+#include "parsers/import/unittest/header.h"
 #include "parsers/python_repr.h"
 #include "parsers/text.h"
-#include "parsers/import/unittest/header.h"
 
 namespace compat::parsers {
 
@@ -20,37 +21,94 @@ namespace {
 
 using pugi::xml_node;
 constexpr auto attribute = junit_attribute;
-constexpr auto text_in = junit_text;
 
-// What a failing or skipping child of a testcase is. Those that do not decide the test's state are
-// attempts at it that were not the last.
+// What a child of a testcase is: a failure or skip, or (`State::passed`) no result. Those that do
+// not decide the test's state are attempts at it that were not the last.
 struct Element {
     std::string_view name;
     State state;
-    bool decides;
-    bool counted;  // by the totals
+    bool decides = true;
+    bool counted = true;  // by the totals
 };
-constexpr std::array<Element, 8> kElements{{
-    {"failure", State::failed, true, true},
-    {"error", State::errored, true, true},
-    {"skipped", State::skipped, true, true},
-    {"rerunFailure", State::failed, false, true},
-    {"rerunError", State::errored, false, true},
-    {"flakyFailure", State::failed, false, true},
-    {"flakyError", State::errored, false, true},
+constexpr std::array<Element, 11> kElements{{
+    {"failure", State::failed},
+    {"error", State::errored},
+    {"skipped", State::skipped},
+    {"rerunFailure", State::failed, false},
+    {"rerunError", State::errored, false},
+    {"flakyFailure", State::failed, false},
+    {"flakyError", State::errored, false},
     {"rerun", State::failed, false, false},
+    {"properties", State::passed},
+    {"system-out", State::passed},
+    {"system-err", State::passed},
 }};
-constexpr std::string_view kOwnXpassed = "[[PROPERTY|state=xpassed]]";
-constexpr std::array<std::string_view, 3> kNotResults{"properties", "system-out", "system-err"};
+const Element* element_named(std::string_view name) {
+    const auto* const it = std::find_if(kElements.begin(), kElements.end(),
+                                        [&](const Element& known) { return known.name == name; });
+    return it == kElements.end() ? nullptr : it;
+}
 
-// "1,234.5"; what is no time is none, nor is what a sum could not hold.
-double seconds(std::string_view text) {
-    std::string digits(text.substr(0, 40));
-    std::erase(digits, ',');
-    double value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    constexpr double kMost = 1e9;
-    return error == std::errc{} && value > 0 && value < kMost ? value : 0;
+// pytest's words in the `message` of an <error>, and of a <skipped> by collection.
+struct PytestWords {
+    std::string_view begin;
+    Phase phase;
+};
+constexpr std::array<PytestWords, 6> kPytestWords{{
+    {"failed on setup with ", Phase::setup},
+    {"failed on teardown with ", Phase::teardown},
+    {"test setup failure", Phase::setup},
+    {"test teardown failure", Phase::teardown},
+    {"collection failure", Phase::load},
+    {"collection skipped", Phase::load},
+}};
+std::optional<Phase> pytest_phase(std::string_view message) {
+    for (const PytestWords& known : kPytestWords)
+        if (message.starts_with(known.begin)) return known.phase;
+    return std::nullopt;
+}
+
+// All text right inside a node: writers cut one text into several CDATA sections.
+std::string text_in(xml_node node) {
+    std::string text;
+    for (const xml_node child : node)
+        if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata)
+            text += child.value();
+    return text;
+}
+
+// With --tb=no and the like only the attribute tells: 'failed on setup with "ValueError: bad"', of
+// as many lines as there are.
+Failure pytest_failure(std::string_view text, const char* attribute_text) {
+    Failure failure = parse_pytest_failure(text, "");
+    if (!failure.type.empty()) return failure;
+    static const RE2 kQuoted(R"((?s)failed on [^"]*["](.*)["])", RE2::Latin1);
+    std::string message;
+    if (!RE2::FullMatch(attribute_text, kQuoted, &message)) message = attribute_text;
+    if (message.empty() || pytest_phase(message)) return failure;
+    const size_t first_end = std::min(message.find('\n'), message.size());
+    const Failure named = parse_traceback(std::string_view(message).substr(0, first_end));
+    failure.type = named.type;
+    failure.message = named.message + valid_utf8(std::string_view(message).substr(first_end));
+    return failure;
+}
+
+// Its phase and how it is counted are left to the caller.
+Failure failure_in(xml_node element, bool by_pytest) {
+    const xml_node trace = element.child("stackTrace");
+    const std::string text = text_in(trace ? trace : element);
+    const std::string_view message = attribute(element, "message");
+    if (by_pytest) return pytest_failure(text, message.data());
+    static const RE2 kPython(
+        R"((?m)^(?:  \+ Exception Group )?Traceback \(most recent call last\):$)");
+    Failure failure;
+    if (RE2::PartialMatch(text, kPython)) failure = parse_traceback(text);
+    failure.traceback = valid_utf8(text);
+    if (!failure.type.empty()) return failure;
+    failure.type = valid_utf8(attribute(element, "type"));
+    failure.message =
+        valid_utf8(message.empty() ? trimmed(text).substr(0, trimmed(text).find('\n')) : message);
+    return failure;
 }
 
 std::string with_slashes(std::string_view dotted) {
@@ -59,22 +117,27 @@ std::string with_slashes(std::string_view dotted) {
     return path + ".py";
 }
 
+// "Class::test", or what of it there is.
+std::string joined(std::string_view classes, std::string_view test) {
+    return classes.empty() ? std::string(test) : fmt::format("{}::{}", classes, test);
+}
+
 // Of a dotted class by the file in which the test is defined, where that is the module's; else by
 // its words. pytest's names of functions are of a module alone.
 ClassPlace class_place(JunitWriter writer, std::string_view dotted, std::string_view file) {
     std::string path(file);
     std::replace(path.begin(), path.end(), '\\', '/');
-    if (path.ends_with(".py") && !path.starts_with('/')) {
-        std::string module = path.substr(0, path.size() - 3);
+    if (!path.empty() && !path.starts_with('/')) {
+        std::string module = path.substr(0, path.size() - (path.ends_with(".py") ? 3 : 0));
         std::replace(module.begin(), module.end(), '/', '.');
         if (dotted == module) return {path, {}};
         if (dotted.starts_with(module + "."))
             return {path, std::string(dotted.substr(module.size() + 1))};
     }
-    ClassPlace place = place_of_class(dotted);
     if (writer == JunitWriter::pytest && !dotted.empty() &&
         place_of_class(std::string(dotted) + ".T").classes == "T")
         return {with_slashes(dotted), {}};
+    ClassPlace place = place_of_class(dotted);
     // Run as a script, a module is named by its file alone.
     if (place.path.empty()) place.path = path.substr(path.rfind('/') + 1);
     return place;
@@ -82,184 +145,219 @@ ClassPlace class_place(JunitWriter writer, std::string_view dotted, std::string_
 
 class CaseReader {
   public:
-    CaseReader(JunitWriter writer, xml_node node,
-               const std::function<void(size_t, std::string)>& diagnose)
+    CaseReader(JunitWriter writer, xml_node node)
         : writer_(writer),
           node_(node),
+          suite_(attribute(node.parent(), "name")),
           name_(attribute(node, "name")),
           class_name_(attribute(node, "classname")),
-          file_(attribute(node, "file")),
-          diagnose_(diagnose) {}
+          file_(attribute(node, "file")) {}
 
     JunitCase read() {
         CaseRecord& test = out_.test;
         test.started = true;
         test.state = State::passed;
-        test.duration_s = seconds(attribute(node_, "time"));
-        locate();
+        test.duration_s = file_seconds(attribute(node_, "time"));
+        // pytest counts from 0.
+        const int first = writer_ == JunitWriter::pytest ? 1 : 0;
+        if (const auto line = number_of(attribute(node_, "line"));
+            !file_.empty() && line && *line < 1'000'000'000)
+            test.location = {valid_utf8(file_), static_cast<int>(*line) + first};
         switch (writer_) {
             case JunitWriter::pytest:
             case JunitWriter::unittest:
                 if (!name_pseudo()) name_python();
+                read_results();
                 break;
             case JunitWriter::googletest:
-                name_googletest();
+                if (class_name_.empty()) class_name_ = suite_;
+                name("", joined(class_name_, name_), fmt::format("{}.{}", class_name_, name_));
+                read_googletest();
                 break;
             case JunitWriter::ctest:
-                name(name_, name_);
+                name("", name_, name_);
+                read_ctest();
                 break;
             case JunitWriter::other:
                 name_other();
+                read_results();
                 break;
             case JunitWriter::runner:
                 name_own();
+                read_results();
+                read_own_state();
         }
-        if (writer_ == JunitWriter::googletest)
-            read_googletest();
-        else if (writer_ == JunitWriter::ctest)
-            read_ctest();
-        else
-            read_results();
-        if (writer_ == JunitWriter::runner) read_own_state();
         return std::move(out_);
     }
 
   private:
-    void locate() {
-        const auto line = number_of(attribute(node_, "line"));
-        // pytest counts from 0.
-        const std::int64_t first = writer_ == JunitWriter::pytest ? 1 : 0;
-        if (file_.empty() || !line || *line > 1'000'000'000) return;
-        out_.test.location = {valid_utf8(file_), static_cast<int>(*line + first)};
-    }
-
-    void name(std::string_view id, std::string_view own) {
+    void name(std::string_view path, std::string_view id, std::string_view own) {
+        out_.path = valid_utf8(path);
         out_.test.id = valid_utf8(id.empty() ? "<nameless>" : id);
         out_.test.name = valid_utf8(own);
     }
 
-    void pseudo(std::string_view path, std::string_view id, Phase phase) {
-        out_.path = valid_utf8(path);
-        name(id, id);
+    bool pseudo(std::string_view path, std::string_view id, Phase phase) {
+        name(path, id, id);
         out_.test.pseudo = true;
         out_.test.phase = phase;
         out_.test.location = {};
+        return true;
     }
 
     // A row for a module, a class or a session that broke, where the element is of one.
     bool name_pseudo() {
+        const std::string_view message = attribute(node_.first_child(), "message");
         if (writer_ == JunitWriter::pytest) {
-            const xml_node child = node_.first_child();
-            const JunitPytestWords* const words = junit_pytest_words(attribute(child, "message"));
-            if (words != nullptr && words->phase == Phase::load) {
-                const std::string_view module = class_name_.empty() ? name_ : class_name_;
-                pseudo(file_.empty() ? with_slashes(module) : file_, "<module>", Phase::load);
-                return true;
-            }
-            if (class_name_ == "pytest" && name_ == "internal" &&
-                attribute(child, "message") == "internal error") {
-                pseudo("", "<session>", Phase::load);
-                return true;
-            }
-            return false;
+            const std::string_view module = class_name_.empty() ? name_ : class_name_;
+            if (pytest_phase(message) == Phase::load)
+                return pseudo(file_.empty() ? with_slashes(module) : file_, "<module>",
+                              Phase::load);
+            return class_name_ == "pytest" && name_ == "internal" && message == "internal error" &&
+                   pseudo("", "<session>", Phase::load);
         }
-        if (class_name_.starts_with("unittest.loader.")) {
-            pseudo(with_slashes(name_), "<module>", Phase::load);
-            return true;
-        }
+        if (class_name_.starts_with("unittest.loader."))
+            return pseudo(with_slashes(name_), "<module>", Phase::load);
         const auto header = header_of(name_);
-        if (!header || !class_name_.empty()) return false;
-        const UnittestFixture* const fixture = unittest_fixture_of(header->method);
-        if (fixture == nullptr) return false;
-        if (fixture->of_class) {
-            const ClassPlace place = class_place(writer_, header->qualified, {});
-            pseudo(place.path, fmt::format("{}::{}", place.classes, fixture->pseudo),
-                   fixture->phase);
-        } else {
-            pseudo(with_slashes(header->qualified), fixture->pseudo, fixture->phase);
-        }
-        return true;
-    }
-
-    // unittest-xml-reporting's folder has skipped sub-tests in a document of their own, apart from
-    // their test: what became of that only the other document knows.
-    [[nodiscard]] bool is_document_of_subtests() const {
-        const xml_node suite = node_.parent();
-        return writer_ == JunitWriter::unittest && !out_.subtest.empty() &&
-               attribute(suite, "name").starts_with("unittest.case._SubTest") &&
-               suite.parent().name() != std::string_view("testsuites");
+        const auto* const fixture = header ? unittest_fixture_of(header->method) : nullptr;
+        if (fixture == nullptr || !class_name_.empty()) return false;
+        if (!fixture->of_class)
+            return pseudo(with_slashes(header->qualified), fixture->pseudo, fixture->phase);
+        const ClassPlace place = class_place(writer_, header->qualified, {});
+        return pseudo(place.path, joined(place.classes, fixture->pseudo), fixture->phase);
     }
 
     void name_python() {
         const ClassPlace place = class_place(writer_, class_name_, file_);
-        out_.path = valid_utf8(place.path);
-        std::string_view test = name_;
-        if (writer_ == JunitWriter::unittest) {
-            const size_t end = std::min(name_.find(' '), name_.size());
-            test = name_.substr(0, end);
-            out_.subtest = valid_utf8(trimmed(name_.substr(end)));
-        }
-        std::string id =
-            place.classes.empty() ? std::string(test) : fmt::format("{}::{}", place.classes, test);
-        if (is_document_of_subtests()) id += "::<sub-tests>";
-        name(id, writer_ == JunitWriter::pytest ? fmt::format("{}::{}", place.path, id)
-                                                : fmt::format("{}.{}", class_name_, test));
-    }
-
-    void name_googletest() {
-        if (!name_.empty())
-            return name(fmt::format("{}::{}", class_name_, name_),
-                        fmt::format("{}.{}", class_name_, name_));
-        // What failed outside of any test, in a suite's own set-up or in none.
-        const std::string_view suite = attribute(node_.parent(), "name");
-        const bool of_suite = suite != "NonTestSuiteFailure";
-        pseudo("", of_suite ? fmt::format("{}::<TestSuite>", suite) : "<Environment>",
-               of_suite ? Phase::class_setup : Phase::module_setup);
+        if (writer_ == JunitWriter::pytest)
+            return name(place.path, joined(place.classes, name_), {});  // after the module's
+        const size_t end = std::min(name_.find(' '), name_.size());
+        std::string id = joined(place.classes, name_.substr(0, end));
+        out_.subtest = valid_utf8(trimmed(name_.substr(end)));
+        // unittest-xml-reporting's folder has skipped sub-tests in a document of their own: what
+        // became of their test only the other document knows.
+        if (!out_.subtest.empty() && suite_.starts_with("unittest.case._SubTest") &&
+            node_.parent().parent().name() != std::string_view("testsuites"))
+            id += "::<sub-tests>";
+        name(place.path, id, fmt::format("{}.{}", class_name_, name_.substr(0, end)));
     }
 
     void name_other() {
-        const std::string_view suite = attribute(node_.parent(), "name");
-        if (!file_.empty()) {
-            const ClassPlace place = class_place(writer_, class_name_, file_);
-            const bool python = place.path == file_;
-            out_.path = valid_utf8(file_);
-            const std::string_view classes = python ? std::string_view(place.classes) : class_name_;
-            name(classes.empty() ? std::string(name_) : fmt::format("{}::{}", classes, name_),
-                 name_);
-        } else {
-            out_.path = valid_utf8(suite.empty() ? class_name_ : suite);
-            const bool same = class_name_.empty() || class_name_ == suite || suite.empty();
-            name(same ? std::string(name_) : fmt::format("{}::{}", class_name_, name_), name_);
+        const std::string full =
+            class_name_.empty() ? std::string(name_) : fmt::format("{}.{}", class_name_, name_);
+        if (file_.empty()) {
+            const bool same = class_name_ == suite_ || suite_.empty();
+            return name(suite_.empty() ? class_name_ : suite_,
+                        joined(same ? "" : class_name_, name_), full);
         }
-        if (!class_name_.empty())
-            out_.test.name = valid_utf8(fmt::format("{}.{}", class_name_, name_));
+        const ClassPlace place = class_place(writer_, class_name_, file_);
+        name(file_, joined(place.path == file_ ? place.classes : class_name_, name_), full);
     }
 
     // The suite is the module; the class name is the module's with dots, and then the classes.
     void name_own() {
-        const std::string_view module = attribute(node_.parent(), "name");
-        std::string_view dotted = module;
-        if (dotted.ends_with(".py")) dotted.remove_suffix(3);
-        std::string_view classes = class_name_.substr(std::min(dotted.size(), class_name_.size()));
-        if (classes.starts_with('.')) classes.remove_prefix(1);
-        out_.path = valid_utf8(module);
-        name(classes.empty() ? std::string(name_) : fmt::format("{}::{}", classes, name_), name_);
+        name(suite_, joined(class_place(writer_, class_name_, suite_).classes, name_), name_);
         out_.test.pseudo = name_.starts_with('<') && name_.ends_with('>');
+    }
+
+    // What the test printed, which a failure's text is not complete without.
+    std::string output() const {
+        std::string text;
+        for (const auto& [element, title] :
+             {std::pair{"system-out", "stdout"}, std::pair{"system-err", "stderr"}})
+            for (const xml_node child : node_.children(element))
+                if (const std::string part = text_in(child); !trimmed(part).empty())
+                    text += fmt::format("\n--- Captured {} ---\n{}", title, part);
+        return valid_utf8(text);
+    }
+
+    void read_results() {
+        CaseRecord& test = out_.test;
+        std::optional<State> good;  // skipped, xfailed, xpassed
+        std::vector<Failure> others;
+        bool in_call = false;
+        for (const xml_node child : node_.children()) {
+            const Element* const element = element_named(child.name());
+            if (element == nullptr || element->state == State::passed) continue;
+            if (const auto state = good_state(*element, child)) {
+                good = state;
+                if (*state != State::xpassed) test.reason = reason_of(child);
+                continue;
+            }
+            Failure failure = failure_in(child, writer_ == JunitWriter::pytest);
+            failure.counted = element->counted ? element->state : State::passed;
+            if (test.pseudo)
+                failure.phase = test.phase;
+            else if (writer_ == JunitWriter::pytest && element->state == State::errored)
+                failure.phase = pytest_phase(attribute(child, "message")).value_or(Phase::call);
+            if (!element->decides) {
+                others.push_back(std::move(failure));
+                continue;
+            }
+            in_call = in_call || failure.phase != Phase::teardown;
+            if (test.failure) {
+                test.also.push_back(std::move(failure));
+                continue;
+            }
+            test.state = element->state;
+            test.phase = failure.phase;
+            test.failure = std::move(failure);
+        }
+        std::move(others.begin(), others.end(), std::back_inserter(test.also));
+        if (!test.failure) return good ? void(test.state = *good) : read_status();
+        test.failure->traceback += output();
+        out_.only_teardown = !good && !in_call;
+        if (good || !in_call) test.call_state = good.value_or(State::passed);
+    }
+
+    // Of a test without any element that says how it ended.
+    void read_status() {
+        const std::string_view status = attribute(node_, "status");
+        if (status != "notrun" && status != "disabled") return;
+        out_.test.state = State::not_run;
+        out_.test.reason = status;
+        out_.test.started = false;
+    }
+
+    // What an element says that is no failure, though it may stand in an <error>.
+    std::optional<State> good_state(const Element& element, xml_node child) const {
+        const std::string_view type = attribute(child, "type");
+        if (element.state == State::skipped) {
+            const bool expected = type == "pytest.xfail" || type == "XFAIL" ||
+                                  (writer_ == JunitWriter::pytest &&
+                                   attribute(child, "message") == "expected test failure");
+            return expected ? State::xfailed : State::skipped;
+        }
+        if (writer_ == JunitWriter::unittest && type == "UnexpectedSuccess") return State::xpassed;
+        return std::nullopt;
+    }
+
+    static std::string reason_of(xml_node child) {
+        const std::string_view message = attribute(child, "message");
+        const std::string text = text_in(child);
+        // "('/suite/test_a.py', 3, 'Skipped: not on this host')"
+        static const RE2 kTuple(R"((?s)\(.*?, (?:\d+|None), (['"].*['"])\)\s*)");
+        std::string quoted;
+        if (message != "collection skipped" || !RE2::FullMatch(text, kTuple, &quoted))
+            return valid_utf8(message.empty() ? trimmed(text) : message);
+        std::string reason = unquoted_python(quoted);
+        if (reason.starts_with("Skipped: ")) reason.erase(0, 9);
+        return valid_utf8(reason);
     }
 
     // Elements have fewer kinds than we have states: their types say more.
     void read_own_state() {
         CaseRecord& test = out_.test;
-        std::string_view type;
-        for (const xml_node child : node_.children()) {
-            const Element* const element = element_of(child);
-            if (element == nullptr || !element->decides) continue;
-            type = attribute(child, "type");
-            if (!test.failure) continue;
-            test.failure->type = valid_utf8(type);
-            test.failure->message = valid_utf8(attribute(child, "message"));
+        const xml_node result = node_.find_child([](xml_node child) {
+            const Element* const element = element_named(child.name());
+            return element != nullptr && element->decides && element->state != State::passed;
+        });
+        const std::string type = valid_utf8(attribute(result, "type"));
+        if (test.failure) {
+            test.failure->type = type;
+            test.failure->message = valid_utf8(attribute(result, "message"));
         }
-        if (test.state == State::passed && output().find(kOwnXpassed) != std::string::npos)
+        if (!result && output().find("[[PROPERTY|state=xpassed]]") != std::string::npos)
             test.state = State::xpassed;
         // Elsewhere such a file's attempts that did not decide are counted.
         for (Failure& other : test.also) other.counted = State::passed;
@@ -272,154 +370,35 @@ class CaseReader {
         if (*state == State::xpassed || *state == State::passed) test.failure.reset();
     }
 
-    // Results.
-
-    [[nodiscard]] const Element* element_of(xml_node child) const {
-        const std::string_view name = child.name();
-        const auto* const it =
-            std::find_if(kElements.begin(), kElements.end(),
-                         [&](const Element& known) { return known.name == name; });
-        if (it != kElements.end()) return it;
-        const bool known =
-            child.type() != pugi::node_element ||
-            std::find(kNotResults.begin(), kNotResults.end(), name) != kNotResults.end();
-        if (!known)
-            diagnose_(static_cast<size_t>(std::max<std::ptrdiff_t>(child.offset_debug(), 0)),
-                      fmt::format("an element of no known kind: <{}>", valid_utf8(name)));
-        return nullptr;
-    }
-
-    // What the test printed, which a failure's text is not complete without.
-    std::string output() const {
-        std::string text;
-        for (const auto& [element, title] :
-             {std::pair{"system-out", "stdout"}, std::pair{"system-err", "stderr"}})
-            for (const xml_node child : node_.children(element))
-                if (const std::string part = text_in(child); !trimmed(part).empty())
-                    text += fmt::format("\n--- Captured {} ---\n{}", title, part);
-        return text;
-    }
-
-    void read_results() {
-        CaseRecord& test = out_.test;
-        std::optional<State> good;  // skipped, xfailed, xpassed
-        std::vector<Failure> others;
-        bool in_call = false;
-        bool in_teardown = false;
-        for (const xml_node child : node_.children()) {
-            const Element* const element = element_of(child);
-            if (element == nullptr) continue;
-            ++out_.outcomes;
-            if (const auto state = good_state(*element, child)) {
-                good = state;
-                if (*state != State::xpassed) test.reason = reason_of(child);
-                continue;
-            }
-            Failure failure = junit_failure(child, writer_ == JunitWriter::pytest);
-            failure.counted = element->counted ? element->state : State::passed;
-            failure.phase = test.pseudo ? test.phase : phase_of_error(*element, child);
-            if (!element->decides) {
-                others.push_back(std::move(failure));
-                continue;
-            }
-            in_teardown = in_teardown || failure.phase == Phase::teardown;
-            in_call = in_call || failure.phase != Phase::teardown;
-            if (!test.failure) {
-                test.state = element->state;
-                test.phase = failure.phase;
-                test.failure = std::move(failure);
-            } else {
-                test.also.push_back(std::move(failure));
-            }
-        }
-        std::move(others.begin(), others.end(), std::back_inserter(test.also));
-        if (test.failure) {
-            test.failure->traceback += valid_utf8(output());
-            if (good) test.call_state = good;
-            if (!good && in_teardown && !in_call) test.call_state = State::passed;
-        } else if (good) {
-            test.state = *good;
-        } else {
-            read_status();
-        }
-        out_.only_teardown = in_teardown && !in_call && !good;
-        if (test.state == State::passed || (test.call_state == State::passed && test.failure))
-            ++out_.outcomes;
-    }
-
-    // Of a test without any element that says how it ended.
-    void read_status() {
-        const std::string_view status = attribute(node_, "status");
-        if (status != "notrun" && status != "disabled") return;
-        out_.test.state = State::not_run;
-        out_.test.reason = valid_utf8(status);
-        out_.test.started = false;
-    }
-
-    // What an element says that is no failure, though it may stand in an <error>.
-    std::optional<State> good_state(const Element& element, xml_node child) const {
-        const std::string_view type = attribute(child, "type");
-        const std::string_view message = attribute(child, "message");
-        if (element.state == State::skipped) {
-            const bool expected =
-                type == "pytest.xfail" || type == "XFAIL" ||
-                (writer_ == JunitWriter::pytest && message == "expected test failure");
-            return expected ? State::xfailed : State::skipped;
-        }
-        if (writer_ == JunitWriter::unittest && type == "UnexpectedSuccess") return State::xpassed;
-        return std::nullopt;
-    }
-
-    std::string reason_of(xml_node child) const {
-        const std::string_view message = attribute(child, "message");
-        if (message != "collection skipped")
-            return valid_utf8(message.empty() ? std::string(trimmed(text_in(child)))
-                                              : std::string(message));
-        // "('/suite/test_a.py', 3, 'Skipped: not on this host')"
-        const std::string text = text_in(child);
-        static const RE2 kTuple(R"((?s)\(.*?, (?:\d+|None), (['"].*['"])\)\s*)");
-        std::string quoted;
-        if (!RE2::FullMatch(text, kTuple, &quoted)) return valid_utf8(text);
-        std::string reason = unquoted_python(quoted);
-        constexpr std::string_view kSkipped = "Skipped: ";
-        if (reason.starts_with(kSkipped)) reason.erase(0, kSkipped.size());
-        return valid_utf8(reason);
-    }
-
-    [[nodiscard]] Phase phase_of_error(const Element& element, xml_node child) const {
-        if (writer_ != JunitWriter::pytest || element.state != State::errored) return Phase::call;
-        const JunitPytestWords* const words = junit_pytest_words(attribute(child, "message"));
-        return words == nullptr ? Phase::call : words->phase;
-    }
-
-    std::vector<GoogletestPart> parts(const char* element, bool skipped) const {
-        std::vector<GoogletestPart> all;
-        for (const xml_node child : node_.children(element)) {
-            const std::string text = text_in(child);
-            all.push_back(
-                googletest_part(text.empty() ? attribute(child, "message") : text, skipped));
-        }
-        return all;
-    }
-
     void read_googletest() {
         CaseRecord& test = out_.test;
-        for (const xml_node child : node_.children()) static_cast<void>(element_of(child));
-        auto failures = parts("failure", false);
-        if (test.pseudo) {
-            CaseRecord row = googletest_fixture("", "", test.phase, std::move(failures));
-            row.id = test.id;
-            row.name = test.name;
-            test = std::move(row);
-        } else if (attribute(node_, "status") == "notrun" ||
-                   attribute(node_, "result") == "suppressed") {
+        const auto all = [&](const char* element, bool skipped) {
+            std::vector<Failure> failures;
+            for (const xml_node child : node_.children(element)) {
+                const std::string text = text_in(child);
+                failures.push_back(
+                    googletest_failure(text.empty() ? attribute(child, "message") : text, skipped));
+            }
+            return failures;
+        };
+        std::vector<Failure> failures = all("failure", false);
+        const std::string_view status = attribute(node_, "status");
+        const std::string_view result = attribute(node_, "result");
+        if (name_.empty()) {  // what failed outside of any test
+            test = googletest_fixture(suite_, std::move(failures));
+            test.id = test.name;
+        } else if (status == "notrun" || result == "suppressed") {
             set_googletest_disabled(test);
+        } else if (status != "run") {
+            test.state = State::not_run;
+            test.reason = "the file does not say what became of it";
+            test.started = false;
         } else if (!failures.empty()) {
             set_googletest_result(test, State::failed, std::move(failures));
-        } else if (attribute(node_, "result") == "skipped" || node_.child("skipped")) {
-            set_googletest_result(test, State::skipped, parts("skipped", true));
+        } else if (result == "skipped" || node_.child("skipped")) {
+            set_googletest_result(test, State::skipped, all("skipped", true));
         }
-        if (test.failure) test.failure->traceback += valid_utf8(output());
+        if (test.failure) test.failure->traceback += output();
     }
 
     // CTest does not write why a test failed: what it printed last is all that tells.
@@ -428,76 +407,43 @@ class CaseReader {
         const std::string_view status = attribute(node_, "status");
         const xml_node failure = node_.child("failure");
         const xml_node skipped = node_.child("skipped");
-        for (const xml_node child : node_.children()) static_cast<void>(element_of(child));
+        const std::string_view message = attribute(failure ? failure : skipped, "message");
+        const std::string printed = text_in(node_.child("system-out"));
+        const std::string_view rest = trimmed(printed);
+        const std::string_view last = trimmed(rest.substr(rest.rfind('\n') + 1));
+        const auto fail = [&](State state, std::string_view type, std::string_view why) {
+            test.state = state;
+            test.failure.emplace().message = valid_utf8(trimmed(why));
+            test.failure->traceback = valid_utf8(printed);
+            if (!why.empty()) test.failure->type = type;
+        };
         if (failure || status == "fail") {
-            test.state = State::failed;
-            test.failure = ctest_failure("Failed", attribute(failure, "message"));
+            fail(State::failed, "Failed", message.empty() ? last : message);
         } else if (status == "disabled") {
-            test.state = State::skipped;
-            test.phase = Phase::setup;
+            set_googletest_disabled(test);
             test.reason = "DISABLED";
-            test.started = false;
+        } else if (message.starts_with("SKIP_")) {
+            test.state = State::skipped;
+            test.reason = valid_utf8(last.empty() ? message : last);
         } else if (skipped) {
-            read_ctest_skip(attribute(skipped, "message"));
+            // Its program or its fixture is missing: CTest's own summary has it among the failed.
+            fail(State::errored, "NotRun", last.empty() ? message : last);
+            test.failure->phase = test.phase = Phase::setup;
+            test.started = false;
         } else if (status != "run") {
             read_status();
         }
     }
 
-    void read_ctest_skip(std::string_view message) {
-        CaseRecord& test = out_.test;
-        constexpr std::string_view kByCode = "SKIP_RETURN_CODE=";
-        if (message.starts_with("SKIP_")) {
-            test.state = State::skipped;
-            test.reason = last_line();
-            if (test.reason.empty() && message.starts_with(kByCode))
-                test.reason =
-                    valid_utf8(fmt::format("exit code {}", message.substr(kByCode.size())));
-            return;
-        }
-        // Its program or its fixture is missing: CTest's own summary has it among the failed.
-        test.state = State::errored;
-        test.phase = Phase::setup;
-        test.started = false;
-        const std::string said = last_line();
-        test.failure = ctest_failure("NotRun", said.empty() ? message : std::string_view(said));
-        test.failure->phase = Phase::setup;
-    }
-
-    Failure ctest_failure(std::string_view type, std::string_view message) const {
-        Failure failure;
-        failure.message = message.empty() ? last_line() : valid_utf8(trimmed(message));
-        if (!failure.message.empty()) failure.type = type;
-        failure.traceback = valid_utf8(text_in(node_.child("system-out")));
-        return failure;
-    }
-
-    std::string last_line() const {
-        const std::string text = text_in(node_.child("system-out"));
-        const std::string_view rest = trimmed(text);
-        return valid_utf8(trimmed(rest.substr(rest.rfind('\n') + 1)));
-    }
-
     JunitWriter writer_;
     xml_node node_;
-    std::string_view name_;
-    std::string_view class_name_;
-    std::string_view file_;
-    const std::function<void(size_t, std::string)>& diagnose_;
+    std::string_view suite_, name_, class_name_, file_;
     JunitCase out_;
 };
-
-bool is_pytest_result(xml_node testcase) {
-    return std::any_of(testcase.begin(), testcase.end(), [](xml_node child) {
-        return attribute(child, "type").starts_with("pytest.") ||
-               junit_pytest_words(attribute(child, "message")) != nullptr;
-    });
-}
 
 }  // namespace
 
 JunitWriter writer_of(xml_node suite) {
-    const std::string_view name = attribute(suite, "name");
     const std::string_view root = attribute(suite.parent(), "name");
     const xml_node first = suite.child("testcase");
     const xml_node generator = suite.child("properties").child("property");
@@ -509,18 +455,23 @@ JunitWriter writer_of(xml_node suite) {
         return JunitWriter::googletest;
     if (suite.attribute("disabled") && !suite.attribute("errors") && (with_status || !first))
         return JunitWriter::ctest;
+    const std::string name(attribute(suite, "name"));
     if (name == "pytest" || root == "pytest tests") return JunitWriter::pytest;
     static const RE2 kDated(R"(.*-\d{14})");
     if (attribute(suite, "file").ends_with(".py") || RE2::FullMatch(name, kDated))
         return JunitWriter::unittest;
     for (const xml_node testcase : suite.children("testcase"))
-        if (is_pytest_result(testcase)) return JunitWriter::pytest;
+        for (const xml_node child : testcase)
+            if (attribute(child, "type").starts_with("pytest.") ||
+                pytest_phase(attribute(child, "message")))
+                return JunitWriter::pytest;
     return JunitWriter::other;
 }
 
-JunitCase junit_case(JunitWriter writer, xml_node testcase,
-                     const std::function<void(size_t, std::string)>& diagnose) {
-    return CaseReader(writer, testcase, diagnose).read();
+JunitCase junit_case(JunitWriter writer, xml_node testcase) {
+    return CaseReader(writer, testcase).read();
 }
+
+bool is_junit_child(std::string_view name) { return element_named(name) != nullptr; }
 
 }  // namespace compat::parsers

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <functional>
 #include <pugixml.hpp>
 #include <string>
 #include <string_view>
@@ -16,15 +14,12 @@ namespace compat::parsers {
 
 // `runner`: our own reports (reports/ci/junit.h).
 enum class JunitWriter { pytest, unittest, googletest, ctest, other, runner };
-[[nodiscard]] constexpr std::string_view framework_of(JunitWriter writer) {
-    constexpr std::array<std::string_view, 6> kNames{name_of(Framework::pytest),
-                                                     name_of(Framework::unittest),
-                                                     name_of(Framework::gtest),
-                                                     name_of(Framework::ctest),
-                                                     "junit",
-                                                     "junit"};
-    return kNames[static_cast<size_t>(writer)];
-}
+inline constexpr std::array<std::string_view, 6> kJunitFrameworks{name_of(Framework::pytest),
+                                                                  name_of(Framework::unittest),
+                                                                  name_of(Framework::gtest),
+                                                                  name_of(Framework::ctest),
+                                                                  "junit",
+                                                                  "junit"};
 
 // By the marks that a writer leaves on an outermost <testsuite>, the document's root and its tests.
 [[nodiscard]] JunitWriter writer_of(pugi::xml_node suite);
@@ -35,11 +30,15 @@ struct JunitCase {
     std::string subtest;  // the label of the sub-test that it is of
     // pytest: nothing but a broken tear-down, in an element of its own where the test had failed.
     bool only_teardown = false;
-    std::int64_t outcomes = 0;  // as its writer counts them in `tests`
 };
+[[nodiscard]] JunitCase junit_case(JunitWriter writer, pugi::xml_node testcase);
 
-// `diagnose` is told of child elements that are not known, at the element's offset in the text.
-[[nodiscard]] JunitCase junit_case(JunitWriter writer, pugi::xml_node testcase,
-                                   const std::function<void(size_t, std::string)>& diagnose);
+// Whether a <testcase> may have such a child.
+[[nodiscard]] bool is_junit_child(std::string_view name);
+
+// Empty where the node has none.
+[[nodiscard]] inline std::string_view junit_attribute(pugi::xml_node node, const char* name) {
+    return node.attribute(name).as_string();
+}
 
 }  // namespace compat::parsers

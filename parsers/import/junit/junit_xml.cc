@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <pugixml.hpp>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
-#include "parsers/import/gtest/googletest.h"
+#include "parsers/import/fields.h"
 #include "parsers/import/junit/junit_case.h"
-#include "parsers/import/junit/xml_text.h"
+#include "parsers/outcomes.h"
 #include "parsers/text.h"
+#include "runner/base/text.h"
 
 namespace compat::parsers {
 
@@ -31,12 +34,6 @@ constexpr std::string_view kTest = "testcase";
 // What else may stand in a suite. It is not kept.
 constexpr std::array<std::string_view, 3> kNotTests{"properties", "system-out", "system-err"};
 
-std::string_view name_of(xml_node node) { return node.name(); }
-
-bool is_one_of(std::string_view name, const auto& names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // Totals.
 
 enum TotalWord { tests, failures, errors, skipped };
@@ -47,7 +44,7 @@ Totals stated_by(xml_node node) {
     // What no file has as many tests of is no count, and sums of what is left stay in range.
     constexpr std::int64_t kMost = 1'000'000'000'000;
     const auto number = [&](const char* name) {
-        const auto count = number_of(node.attribute(name).as_string());
+        const auto count = number_of(junit_attribute(node, name));
         return count && *count <= kMost ? count : std::nullopt;
     };
     Totals totals{number("tests"), number("failures"), number("errors"), number("skipped")};
@@ -58,10 +55,11 @@ Totals stated_by(xml_node node) {
 }
 
 // A word that one of them leaves out is in no sum.
-Totals sum(const Totals& a, const Totals& b) {
+Totals sum(const std::optional<Totals>& a, const Totals& b) {
+    if (!a) return b;
     Totals both;
     for (size_t i = 0; i < both.size(); ++i)
-        if (a[i] && b[i]) both[i] = *a[i] + *b[i];
+        if ((*a)[i] && b[i]) both[i] = *(*a)[i] + *b[i];
     return both;
 }
 
@@ -69,170 +67,121 @@ Totals sum(const Totals& a, const Totals& b) {
 
 // An id is one line and the same in every run.
 std::string tidy(std::string_view id) {
-    std::string out;
-    for (const char c : id) {
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
-            out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        else
-            out += c;
-    }
+    static const RE2 kNamed("(at[ _])0x[0-9a-fA-F]+");
+    static const RE2 kBare(R"(\b0x[0-9a-fA-F]{9,16}\b)");
+    std::string out = printable(id);
     if (out.find("0x") != std::string::npos) {
-        static const RE2 kNamed("(at[ _])0x[0-9a-fA-F]+");
-        static const RE2 kBare(R"(\b0x[0-9a-fA-F]{9,16}\b)");
         RE2::GlobalReplace(&out, kNamed, "\\10x…");
         RE2::GlobalReplace(&out, kBare, "0x…");
     }
     return out;
 }
 
+// The state of a test by its worst outcome.
 int badness(State state) {
-    switch (state) {
-        case State::failed:
-            return 3;
-        case State::errored:
-            return 2;
-        case State::skipped:
-            return 1;
-        default:
-            return 0;
-    }
+    constexpr std::array kOrder{State::skipped, State::errored, State::failed};
+    const auto* const at = std::find(kOrder.begin(), kOrder.end(), state);
+    return at == kOrder.end() ? 0 : static_cast<int>(at - kOrder.begin()) + 1;
+}
+
+// Only a test's last element has a time of its own in unittest-xml-reporting's file.
+bool is_timeless(xml_node element) {
+    return junit_attribute(element, "timestamp").starts_with("0001-");
 }
 
 // The cases of one part, of elements that come one after the other.
 class Part {
   public:
-    Part(JunitWriter writer, xml_node root, const XmlText& text, std::string_view file_name)
-        : writer_(writer), root_(root), text_(text), stem_(valid_utf8(stem_of(file_name))) {
-        diagnose_.emplace("log", record_.diagnostics);
-        record_.framework = framework_of(writer);
+    Part(JunitWriter writer, std::string stem) : writer_(writer), stem_(std::move(stem)) {
+        record_.framework = kJunitFrameworks[static_cast<size_t>(writer)];
         record_.from_text = true;
     }
 
-    [[nodiscard]] bool takes(JunitWriter writer, xml_node root) const {
-        const bool a_run_each = writer == JunitWriter::pytest || writer == JunitWriter::ctest;
-        return !a_run_each && writer == writer_ && root == root_;
-    }
+    [[nodiscard]] JunitWriter writer() const { return writer_; }
+    [[nodiscard]] Totals stated() const { return suites_.value_or(Totals{}); }
 
-    void begin_suite(xml_node suite) {
+    void begin_suite(xml_node suite, size_t offset) {
         // It is in none of GoogleTest's totals: no test was.
         if (writer_ == JunitWriter::googletest &&
-            suite.attribute("name").as_string() == std::string_view("NonTestSuiteFailure"))
+            junit_attribute(suite, "name") == "NonTestSuiteFailure")
             return;
-        const Totals stated = stated_by(suite);
-        suites_ = suites_ ? sum(*suites_, stated) : stated;
-        offset_ = offset_of(suite);
+        suites_ = sum(suites_, stated_by(suite));
+        offset_ = offset;
     }
 
     void add_test(xml_node element) {
-        if (writer_ == JunitWriter::pytest && !element.attribute("name") &&
-            !element.attribute("classname") && !element.first_child())
-            return nameless_.push_back(element);
-        add(element);
+        JunitCase found = junit_case(writer_, element);
+        if (found.path.empty()) found.path = stem_;
+        if (found.path.find("::") != std::string::npos) RE2::GlobalReplace(&found.path, "::", ".");
+        found.path = tidy(found.path);
+        if (std::string& name = found.test.name; writer_ == JunitWriter::pytest)
+            name = fmt::format("{}::{}", found.path, found.test.id);
+        found.test.id = tidy(fmt::format("{}::{}", found.path, found.test.id));
+        const auto known = last_.find(found.test.id);
+        if (!found.subtest.empty()) return add_subtest(std::move(found));
+        if (known == last_.end() || !joins(known->second, found, element))
+            insert(std::move(found.test), is_timeless(element));
+        else
+            join(record_.cases[known->second.at], std::move(found.test));
+    }
+
+    void diagnose(size_t offset, std::string message) {
+        record_.diagnostics.push_back(
+            {"log", static_cast<std::int64_t>(offset), std::move(message)});
     }
 
     // The part as it is handed on. `broken_off`: where the file does, in the part's last test.
     ModuleRecord finish(bool broken_off, const Totals& root) {
         record_.finished = record_.ready = !broken_off;
-        settle_nameless();
-        if (paths_.size() == 1)
-            record_.path = *paths_.begin();
-        else if (paths_.empty())
-            record_.path = stem_;
-        set_closing(root);
+        const std::string_view path =
+            record_.cases.empty() ? std::string_view(stem_) : module_of(record_.cases[0]);
+        if (std::all_of(record_.cases.begin(), record_.cases.end(),
+                        [&](const CaseRecord& c) { return module_of(c) == path; }))
+            record_.path = path;
         record_.collected = static_cast<std::int64_t>(record_.cases.size());
+        set_closing(root, broken_off);
         if (broken_off) {
-            if (stated_tests_) record_.collected = std::max(record_.collected, *stated_tests_);
             record_.outcome = ModuleOutcome::interrupted;
             record_.reason = "its file breaks off";
         } else if (record_.cases.empty()) {
             record_.outcome = ModuleOutcome::no_tests;
             record_.reason = "no tests in it";
-        } else if (record_.cases.size() == 1 && record_.cases[0].phase == Phase::load &&
-                   record_.cases[0].state == State::errored) {
+        } else if (const CaseRecord& first = record_.cases[0];
+                   record_.cases.size() == 1 && first.phase == Phase::load && first.failure) {
             record_.outcome = ModuleOutcome::load_error;
-            record_.reason = record_.cases[0].failure->first_line();
+            record_.reason = first.failure->first_line();
         }
-        if (!broken_off) note_unnamed_outcomes();
-        diagnose_.reset();
         return std::move(record_);
     }
 
-    [[nodiscard]] Totals stated() const { return suites_.value_or(Totals{}); }
-
-    void diagnose(size_t offset, std::string message) {
-        diagnose_->add(offset, std::move(message));
-    }
-
   private:
-    using Known = std::unordered_map<std::string, size_t>::const_iterator;
+    struct Last {
+        size_t at;  // the case
+        bool timeless;
+    };
 
-    void add(xml_node element) {
-        JunitCase found = junit_case(writer_, element, [&](size_t offset, std::string message) {
-            diagnose_->add(text_.source_offset(offset), std::move(message));
-        });
-        if (found.path.empty()) found.path = stem_;
-        if (found.path.find("::") != std::string::npos) RE2::GlobalReplace(&found.path, "::", ".");
-        found.path = tidy(found.path);
-        paths_.insert(found.path);
-        if (std::string& name = found.test.name; writer_ == JunitWriter::pytest)
-            name = fmt::format("{}::{}", found.path, found.test.id);
-        found.test.id = tidy(fmt::format("{}::{}", found.path, found.test.id));
-        const auto known = last_.find(found.test.id);
-        if (!found.subtest.empty()) return add_subtest(std::move(found), known);
-        if (known != last_.end() && joins(record_.cases[known->second], found, element)) {
-            join(record_.cases[known->second], std::move(found.test));
-            return;
-        }
-        // A tear-down that breaks after a failed call is no outcome of its own in `tests`.
-        outcomes_ += found.outcomes;
-        insert(std::move(found.test), element);
-    }
-
-    // An interrupted pytest writes an element without a name for the test that was running, which
-    // no total counts.
-    void settle_nameless() {
-        const std::optional<std::int64_t> total = stated()[tests];
-        for (const xml_node element : nameless_)
-            if (!total || outcomes_ < *total)
-                add(element);
-            else
-                diagnose(offset_of(element), "a test without a name that the totals do not count");
-    }
-
-    [[nodiscard]] size_t offset_of(xml_node node) const {
-        const auto name = static_cast<size_t>(std::max<std::ptrdiff_t>(node.offset_debug(), 1));
-        return text_.source_offset(name - 1);
-    }
-
-    void insert(CaseRecord test, xml_node element) {
-        const std::string id = test.id;
-        int& n = repeats_[id];
-        while (!ids_.insert(test.id = ++n == 1 ? id : fmt::format("{}#{}", id, n)).second) {
-        }
-        last_[id] = record_.cases.size();
-        elements_.push_back(element);
+    void insert(CaseRecord test, bool timeless) {
+        last_[test.id] = {record_.cases.size(), timeless};
+        test.id = ids_.unique(test.id);
         record_.cases.push_back(std::move(test));
     }
 
     // Whether this element tells more of a test that has one already. pytest has a second one for
-    // a tear-down that broke after a failed call, unittest-xml-reporting one for each outcome: only
-    // a test's last has a time of its own.
-    bool joins(const CaseRecord& known, const JunitCase& found, xml_node element) const {
+    // a tear-down that broke after a failed call, unittest-xml-reporting one for each outcome.
+    bool joins(const Last& last, const JunitCase& found, xml_node element) const {
+        const CaseRecord& known = record_.cases[last.at];
         if (writer_ == JunitWriter::pytest)
             return found.only_teardown && known.state == State::failed &&
                    std::none_of(known.also.begin(), known.also.end(),
                                 [](const Failure& f) { return f.phase == Phase::teardown; });
         if (writer_ != JunitWriter::unittest || known.pseudo) return false;
         if (!known.subcases.empty() && !known.failure) return true;
-        const auto timeless = [](xml_node node) {
-            return std::string_view(node.attribute("timestamp").as_string()).starts_with("0001-");
-        };
-        const bool bad = known.state != State::passed && found.test.state != State::passed;
-        return bad && (timeless(element) || timeless(elements_[last_.at(found.test.id)]) ||
-                       known.state != found.test.state);
+        return known.state != State::passed && found.test.state != State::passed &&
+               (is_timeless(element) || last.timeless || known.state != found.test.state);
     }
 
-    static void join(CaseRecord& known, CaseRecord more) {
+    void join(CaseRecord& known, CaseRecord more) {
+        joined_ += 1;
         known.duration_s += more.duration_s;
         if (!more.failure) {
             // A skip after a failure in the file was one before it in time.
@@ -240,214 +189,232 @@ class Part {
             known.reason = more.reason;
             return;
         }
-        if (!known.failure) {
-            if (known.subcases.empty()) known.call_state = known.state;
-            known.state = std::max(known.state, more.state,
-                                   [](State a, State b) { return badness(a) < badness(b); });
-            known.failure = std::move(more.failure);
-        } else {
+        if (known.failure) {
             known.also.push_back(std::move(*more.failure));
+        } else {
+            if (known.subcases.empty()) known.call_state = known.state;
+            if (badness(more.state) > badness(known.state)) known.state = more.state;
+            known.failure = std::move(more.failure);
         }
         std::move(more.also.begin(), more.also.end(), std::back_inserter(known.also));
     }
 
-    void add_subtest(JunitCase found, Known known) {
+    void add_subtest(JunitCase found) {
         SubCase sub{found.subtest, found.test.state, found.test.reason,
-                    std::move(found.test.failure)};
-        if (known == last_.end()) {
-            CaseRecord test = std::move(found.test);
-            test.failure.reset();
-            test.call_state = State::passed;
-            const std::string id = test.id;
-            insert(std::move(test), {});
-            known = last_.find(id);
-        } else {
-            CaseRecord& test = record_.cases[known->second];
-            test.duration_s += found.test.duration_s;
-            if (badness(sub.state) > badness(test.state) && !test.failure) {
-                test.state = sub.state;
-                test.reason = sub.reason;
-            }
+                    std::exchange(found.test.failure, {})};
+        const std::string id = found.test.id;
+        const double duration_s = std::exchange(found.test.duration_s, 0);
+        found.test.call_state = State::passed;
+        if (!last_.contains(id)) insert(std::move(found.test), false);
+        CaseRecord& test = record_.cases[last_.at(id).at];
+        test.duration_s += duration_s;
+        if (badness(sub.state) > badness(test.state) && !test.failure) {
+            test.state = sub.state;
+            test.reason = sub.reason;
         }
-        record_.cases[known->second].subcases.push_back(std::move(sub));
+        test.subcases.push_back(std::move(sub));
     }
 
-    void set_closing(const Totals& root) {
+    void set_closing(const Totals& root, bool broken_off) {
         const Totals suites = stated();
-        stated_tests_ = std::max(root[tests], suites[tests]);
-        if (!stated_tests_) return record_.cases.empty() ? void() : note_no_totals();
-        Closing closing;
+        const auto stated_tests = std::max(root[tests], suites[tests]);
+        if (broken_off) record_.collected = std::max(record_.collected, stated_tests.value_or(0));
+        if (!stated_tests && !record_.cases.empty())
+            diagnose(offset_, "it states no totals that its tests could be held to");
+        if (!stated_tests) return;
+        Closing& closing = record_.closing.emplace();
         for (size_t i = 0; i < kTotalWords.size(); ++i) {
-            const auto state = [&](std::int64_t count) {
-                closing.counts.emplace_back(kTotalWords[i], count);
-                closing.text +=
-                    fmt::format("{}{}={}", closing.text.empty() ? "" : " ", kTotalWords[i], count);
-            };
-            if (root[i]) state(*root[i]);
-            if (suites[i] && suites[i] != root[i]) state(*suites[i]);
+            if (root[i]) closing.counts.emplace_back(kTotalWords[i], *root[i]);
+            if (suites[i] && suites[i] != root[i])
+                closing.counts.emplace_back(kTotalWords[i], *suites[i]);
         }
-        record_.closing = std::move(closing);
+        for (const auto& [word, count] : closing.counts)
+            closing.text += fmt::format("{}{}={}", closing.text.empty() ? "" : " ", word, count);
+        if (!broken_off) note_unnamed_outcomes(*stated_tests);
     }
 
-    void note_no_totals() {
-        diagnose(offset_, "it states no totals that its tests could be held to");
-    }
-
-    // Sub-tests that pass are in pytest's totals and nowhere else in its file.
-    void note_unnamed_outcomes() {
-        if (writer_ != JunitWriter::pytest || !stated_tests_ || *stated_tests_ <= outcomes_) return;
-        diagnose(offset_, fmt::format("its totals count {} more than it names: sub-tests that "
-                                      "passed, which pytest does not write, or tests that are "
-                                      "missing",
-                                      *stated_tests_ - outcomes_));
+    // Sub-tests that pass are in pytest's totals and nowhere else in its file. A tear-down that
+    // breaks after a failed call is no outcome of its own in `tests`.
+    void note_unnamed_outcomes(std::int64_t stated_tests) {
+        if (writer_ != JunitWriter::pytest) return;
+        OutcomeCounts counts{};
+        for (const CaseRecord& c : record_.cases) add_outcomes(counts, c, record_.framework);
+        const auto ours = std::accumulate(counts.begin(), counts.end(), -joined_);
+        if (stated_tests > ours)
+            diagnose(offset_, fmt::format("its totals count {} more than it names: sub-tests that "
+                                          "passed, which pytest does not write, or tests that are "
+                                          "missing",
+                                          stated_tests - ours));
     }
 
     JunitWriter writer_;
-    xml_node root_;
-    const XmlText& text_;
     std::string stem_;
     ModuleRecord record_;
-    std::optional<Diagnoser> diagnose_;
     std::optional<Totals> suites_;
-    std::optional<std::int64_t> stated_tests_;
     size_t offset_ = 0;
-    std::int64_t outcomes_ = 0;
-    std::unordered_set<std::string> paths_;
-    std::unordered_set<std::string> ids_;
-    std::unordered_map<std::string, int> repeats_;
-    std::unordered_map<std::string, size_t>
-        last_;                        // id without a "#2" -> the last case that has it
-    std::vector<xml_node> elements_;  // runs parallel to the cases
-    std::vector<xml_node> nameless_;
+    std::int64_t joined_ = 0;
+    CaseIds ids_;
+    std::unordered_map<std::string, Last> last_;  // by id without a "#2"
 };
 
-// Where the file breaks off.
-struct Break {
-    size_t offset = 0;
-    std::string message;
-    xml_node open;  // that it is in the middle of: a test, or any element's own tag
-};
+// The file as UTF-8 without NULs, which XML forbids; in `own` where it is not so already. UTF-16
+// import converts before (runner/archive/input_decoder.h).
+std::string_view xml_text(std::string_view bytes, std::string& own, Diagnoser& diagnose) {
+    static const RE2 kDeclared(R"((?s)\s*<\?xml [^>]*encoding=["']([^"']*)["'].*)", RE2::Latin1);
+    static const RE2 kLatin1("(?i)(iso-8859|latin)-?1");
+    // A file that declares UTF-16 and is in bytes was converted by someone who left the words.
+    static const RE2 kUtf8("(?i)(utf-?8|us-ascii|utf-16)?");
+    std::string encoding;
+    RE2::FullMatch(std::string(bytes.substr(0, 200)), kDeclared, &encoding);
+    if (RE2::FullMatch(encoding, kLatin1)) {
+        for (const char c : bytes) {
+            const auto byte = static_cast<unsigned char>(c);
+            if (byte >= 0x80) own += static_cast<char>(0xC0 | byte >> 6);
+            own += byte >= 0x80 ? static_cast<char>(0x80 | (byte & 0x3F)) : c;
+        }
+    } else if (!RE2::FullMatch(encoding, kUtf8)) {
+        diagnose.add(0, "the encoding " + valid_utf8(encoding) + " is read as UTF-8");
+    }
+    if (const size_t nul = bytes.find('\0'); nul != std::string_view::npos) {
+        if (own.empty()) own = bytes;
+        std::replace(own.begin(), own.end(), '\0', ' ');
+        diagnose.add(nul, "NULs, read as blanks");
+    }
+    return own.empty() ? bytes : own;
+}
 
-// The whole file.
-
-class Document {
+// The whole file, in its order and without recursion: hostile files nest as deep as they are long.
+class Document : public pugi::xml_tree_walker {
   public:
-    Document(const ForeignFile& file, const SeePart& see, Diagnoser& diagnose)
-        : file_(file), see_(see), diagnose_(diagnose), text_(file.bytes, diagnose) {}
+    Document(pugi::xml_document& document, const ForeignFile& file, const SeePart& see,
+             Diagnoser& diagnose)
+        : document_(document), file_(file), see_(see), diagnose_(diagnose) {}
+
+    void load() {
+        // The text outlives the document's own copy of it, which the parser cuts into pieces.
+        std::string own;
+        const std::string_view text = xml_text(file_.bytes, own, diagnose_);
+        const pugi::xml_parse_result result =
+            document_.load_buffer(text.data(), text.size(), kParsing, pugi::encoding_utf8);
+        if (result.status == pugi::status_ok || result.status == pugi::status_no_document_element)
+            return;
+        // At the end of the text the parser gives its last character.
+        size_t end = static_cast<size_t>(std::max<std::ptrdiff_t>(result.offset, 0));
+        if (end + 1 >= text.size()) end = text.size();
+        break_ = {std::min(end, file_.bytes.size()),
+                  fmt::format("the file breaks off here ({})", result.description())};
+        open_ = open_in(text.substr(0, end));
+        if (open_.name() == kTest)
+            break_->message += ", inside the test " + valid_utf8(junit_attribute(open_, "name"));
+    }
 
     void read() {
-        // The text outlives the document's own copy of it, which the parser cuts into pieces.
-        const pugi::xml_parse_result result = document_.load_buffer(
-            text_.text().data(), text_.text().size(), kParsing, pugi::encoding_utf8);
-        if (result.status != pugi::status_ok && result.status != pugi::status_no_document_element)
-            break_off(result);
-        walk();
+        document_.traverse(*this);
         // A report of no suite at all is one of no tests.
-        if (!root_ && empty_root_) {
-            root_ = empty_root_;
-            begin_part(JunitWriter::other);
-        }
-        if (broken_ && part_)
-            part_->diagnose(broken_->offset, broken_->message);
-        else if (broken_)
-            diagnose_.add(broken_->offset, broken_->message);
-        if (part_) hand_on(broken_.has_value(), parts_of_root_ > 1);
-        end_root();
+        if (!root_ && empty_root_) begin_suite(empty_root_.append_child("testsuite"), 0);
         if (!root_) diagnose_.add(0, "there is no <testsuite> in it");
+        if (break_ && part_) part_->diagnose(break_->offset, break_->message);
+        if (break_ && !part_) diagnose_.add(break_->offset, break_->message);
+        hand_on(break_.has_value(), parts_of_root_ > 1);
+        end_root();
+    }
+
+    bool for_each(xml_node& node) override {
+        if (depth() <= suite_depth_) suite_depth_ = kNowhere;
+        if (depth() <= kept_depth_) kept_depth_ = kNowhere;
+        const std::string_view name = node.name();
+        if (depth() > kept_depth_) {
+            const bool child = in_test_ && depth() == kept_depth_ + 1 && !name.empty();
+            if (child && !is_junit_child(name)) note_unknown(node, name);
+        } else if (node != open_ && name == kSuite) {
+            if (suite_depth_ == kNowhere) begin_suite(node, depth());
+        } else if (name == kSuites) {
+            empty_root_ = node;
+        } else {
+            kept_depth_ = depth();
+            in_test_ = name == kTest && node != open_;
+            if (in_test_)
+                add_test(node);
+            else if (node != open_ &&
+                     std::find(kNotTests.begin(), kNotTests.end(), name) == kNotTests.end())
+                note_unknown(node, name.empty() ? trimmed(node.value()) : name);
+        }
+        return true;
     }
 
   private:
-    void break_off(const pugi::xml_parse_result& result) {
-        // At the end of the text the parser gives its last character.
-        size_t end = static_cast<size_t>(std::max<std::ptrdiff_t>(result.offset, 0)) + 1;
-        end = end < text_.text().size() ? end - 1 : text_.text().size();
-        broken_.emplace();
-        broken_->offset = text_.source_offset(end);
-        broken_->message = fmt::format("the file breaks off here ({})", result.description());
-        // What was open is the last child, and so on down.
-        const std::string_view text = text_.text().substr(0, end);
+    static constexpr int kNowhere = std::numeric_limits<int>::max() - 1;
+
+    struct Break {
+        size_t offset;
+        std::string message;
+    };
+
+    // Of its "<". In a file in ISO-8859-1, about there.
+    [[nodiscard]] size_t offset_of(xml_node node) const {
+        const bool named = node.type() == pugi::node_element;
+        const auto offset = std::max<std::ptrdiff_t>(node.offset_debug() - (named ? 1 : 0), 0);
+        return std::min(static_cast<size_t>(offset), file_.bytes.size());
+    }
+
+    // What was open at the text's end is the last child, and so on down.
+    [[nodiscard]] xml_node open_in(std::string_view text) const {
+        // Values may hold anything but their own quote.
+        static const RE2 kTag(R"((?:[^"'>]|"[^"]*"|'[^']*')*>)", RE2::Latin1);
         for (xml_node node = document_.last_child(); node; node = node.last_child()) {
-            if (node.offset_debug() < 0) return;
-            const auto begin = static_cast<size_t>(node.offset_debug());
-            const bool is_test = name_of(node) == kTest;
-            if (is_test && xml_element_is_whole(text, begin, kTest)) return;
-            if (!is_test && xml_tag_end(text, begin) < text.size()) continue;
-            broken_->open = node;
-            if (is_test)
-                broken_->message +=
-                    ", inside the test " +
-                    valid_utf8(std::string_view(node.attribute("name").as_string()));
-            return;
+            if (node.offset_debug() < 0) break;
+            const size_t begin = std::min(static_cast<size_t>(node.offset_debug()), text.size());
+            re2::StringPiece rest(text.data() + begin, text.size() - begin);
+            if (!RE2::Consume(&rest, kTag)) return node;
+            if (node.name() != kTest) continue;
+            const bool whole =
+                rest.data()[-2] == '/' || rest.find("</testcase>") != re2::StringPiece::npos;
+            return whole ? xml_node() : node;
         }
-    }
-
-    // In the file's order and without recursion: hostile files nest as deep as they are long.
-    void walk() {
-        for (xml_node node = document_.first_child(); node;) {
-            visit(node);
-            const bool container = name_of(node) == kSuite || name_of(node) == kSuites;
-            if (container && node.first_child()) {
-                node = node.first_child();
-                continue;
-            }
-            for (;;) {
-                if (node == suite_) suite_ = {};
-                if (!node || node.next_sibling()) break;
-                node = node.parent();
-            }
-            node = node.next_sibling();
-        }
-    }
-
-    void visit(xml_node node) {
-        const std::string_view name = name_of(node);
-        if (broken_ && node == broken_->open) {
-            if (name == kSuites) empty_root_ = node;
-        } else if (name == kSuite) {
-            if (!suite_) begin_suite(node);
-        } else if (name == kTest) {
-            if (!suite_) begin_suite(node.parent());
-            part_->add_test(node);
-        } else if (name == kSuites) {
-            empty_root_ = node;
-        } else if (!is_one_of(name, kNotTests)) {
-            note_unknown(node);
-        }
+        return {};
     }
 
     // Text beside the document, other documents, a suite's own failure.
-    void note_unknown(xml_node node) {
-        const bool element = node.type() == pugi::node_element;
-        const std::string_view what = trimmed(element ? node.name() : node.value());
+    void note_unknown(xml_node node, std::string_view what) {
         if (what.empty()) return;
-        const auto at = static_cast<size_t>(std::max<std::ptrdiff_t>(node.offset_debug(), 0));
-        diagnose_.add(text_.source_offset(at),
+        const bool element = node.type() == pugi::node_element;
+        diagnose_.add(offset_of(node),
                       fmt::format("{} of no known kind: {}", element ? "an element" : "text",
                                   valid_utf8(what.substr(0, 80))));
     }
 
-    void begin_suite(xml_node suite) {
-        suite_ = suite;
-        const xml_node root = name_of(suite.parent()) == kSuites ? suite.parent() : suite;
+    void begin_suite(xml_node suite, int at_depth) {
+        suite_depth_ = at_depth;
+        const xml_node root = suite.parent().name() == kSuites ? suite.parent() : suite;
         const JunitWriter writer = writer_of(suite);
-        if (!part_ || !part_->takes(writer, root)) {
-            if (part_) hand_on(false, root == root_ || parts_of_root_ > 1);
+        const bool a_run_each = writer == JunitWriter::pytest || writer == JunitWriter::ctest;
+        if (!part_ || a_run_each || writer != part_->writer() || root != root_) {
+            hand_on(false, root == root_ || parts_of_root_ > 1);
             if (root != root_) end_root();
             root_ = root;
             begin_part(writer);
         }
-        part_->begin_suite(suite);
+        part_->begin_suite(suite, offset_of(suite));
+    }
+
+    void add_test(xml_node element) {
+        if (suite_depth_ == kNowhere) begin_suite(element.parent(), depth() - 1);
+        // An interrupted pytest writes one for the test that was running, which no total counts.
+        if (part_->writer() == JunitWriter::pytest && !element.attribute("name") &&
+            !element.attribute("classname") && !element.first_child())
+            return diagnose_.add(offset_of(element), "a test without a name; it is left out");
+        part_->add_test(element);
     }
 
     void begin_part(JunitWriter writer) {
         ++parts_of_root_;
-        part_.emplace(writer, root_, text_, file_.name);
+        part_.emplace(writer, stem_of(file_.name));
     }
 
     // `of_several`: the root's totals are of other parts, too.
     void hand_on(bool broken_off, bool of_several) {
-        const Totals stated = part_->stated();
-        of_parts_ = parts_of_root_ == 1 ? stated : sum(of_parts_, stated);
+        if (!part_) return;
+        of_parts_ = sum(of_parts_, part_->stated());
         see_(part_->finish(broken_off, of_several ? Totals{} : stated_by(root_)));
         part_.reset();
     }
@@ -456,24 +423,27 @@ class Document {
     void end_root() {
         const Totals totals = stated_by(root_);
         for (size_t i = 0; i < kTotalWords.size() && parts_of_root_ > 1; ++i)
-            if (totals[i] && of_parts_[i] && *totals[i] != *of_parts_[i])
+            if (totals[i] && (*of_parts_)[i] && *totals[i] != *(*of_parts_)[i])
                 diagnose_.totals_differ(
                     0, fmt::format("{}: {} by the file as a whole, {} by its suites",
-                                   kTotalWords[i], *totals[i], *of_parts_[i]));
+                                   kTotalWords[i], *totals[i], *(*of_parts_)[i]));
         parts_of_root_ = 0;
+        of_parts_.reset();
     }
 
+    pugi::xml_document& document_;
     const ForeignFile& file_;
     const SeePart& see_;
     Diagnoser& diagnose_;
-    XmlText text_;
-    pugi::xml_document document_;
-    std::optional<Break> broken_;
-    xml_node suite_;  // the outermost one that the walk is in
-    xml_node root_;   // of the part: the <testsuites> around it, else the suite itself
+    std::optional<Break> break_;  // where the file breaks off
+    xml_node open_;               // that it is in the middle of
+    int suite_depth_ = kNowhere;  // of the outermost one that the walk is in
+    int kept_depth_ = kNowhere;   // of the test, or of what is not kept, that it is in
+    bool in_test_ = false;
+    xml_node root_;  // of the part: the <testsuites> around it, else the suite itself
     int parts_of_root_ = 0;
-    Totals of_parts_;      // of the root's parts so far
-    xml_node empty_root_;  // a <testsuites>, in case that it has no suite
+    std::optional<Totals> of_parts_;  // of the root's parts so far
+    xml_node empty_root_;             // a <testsuites>, in case that it has no suite
     std::optional<Part> part_;
 };
 
@@ -482,7 +452,18 @@ class Document {
 std::vector<Diagnostic> read_junit_xml(const ForeignFile& file, const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
-    Document(file, see, diagnose).read();
+    pugi::xml_document document;
+    Document reader(document, file, see, diagnose);
+    reader.load();
+    reader.read();
+    return diagnostics;
+}
+
+std::vector<Diagnostic> read_junit_document(pugi::xml_document& document, const ForeignFile& file,
+                                            const SeePart& see) {
+    std::vector<Diagnostic> diagnostics;
+    Diagnoser diagnose("log", diagnostics);
+    Document(document, file, see, diagnose).read();
     return diagnostics;
 }
 
@@ -490,10 +471,9 @@ std::vector<Diagnostic> read_junit_xml(const ForeignFile& file, const SeePart& s
 int junit_xml_likeness(std::string_view beginning, std::string_view) {
     std::string text(beginning);
     std::erase(text, '\0');  // of UTF-16
-    for (const std::string_view mark : {"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"})
-        if (text.starts_with(mark)) text.erase(0, mark.size());
-    return trimmed(text).starts_with('<') && text.find("<testsuite") != std::string::npos ? kCertain
-                                                                                          : 0;
+    static const RE2 kBegins("(?s)(?:\xEF\xBB\xBF|\xFF\xFE|\xFE\xFF)?\\s*(?:<.*)?<testsuite.*",
+                             RE2::Latin1);
+    return RE2::FullMatch(text, kBegins) ? kCertain : 0;
 }
 
 }  // namespace compat::parsers

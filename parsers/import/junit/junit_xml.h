@@ -3,6 +3,7 @@
 // says (junit_case.h).
 #pragma once
 
+#include <pugixml.hpp>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,11 @@ namespace compat::parsers {
 // the sum of its suites differ. Of a file that breaks off, the tests whose elements are whole are
 // kept, and the last part is not finished.
 [[nodiscard]] std::vector<Diagnostic> read_junit_xml(const ForeignFile& file, const SeePart& see);
+
+// The same of a document that was made of another format.
+[[nodiscard]] std::vector<Diagnostic> read_junit_document(pugi::xml_document& document,
+                                                          const ForeignFile& file,
+                                                          const SeePart& see);
 
 [[nodiscard]] int junit_xml_likeness(std::string_view beginning, std::string_view end);
 

@@ -1,30 +1,31 @@
-// What the files of TorchDevice's test_automation have in common: names of modules, durations,
-// return codes. Not for the logs of single modules, which are unittest's text.
+// The files of TorchDevice's test_automation: the overall log of run_transformer_tests.py and the
+// JSON that parse_transformer_log_summary.py makes of it. Not for the logs of single modules, which
+// are unittest's text.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
+#include <vector>
 
-#include "parsers/record.h"
+#include "parsers/import/foreign.h"
 
 namespace compat::parsers {
 
-// A record of "tests.models.bert.test_x", whose path is "tests/models/bert/test_x.py".
-[[nodiscard]] ModuleRecord torchdevice_module(std::string_view module);
+// The log: which modules ran, for how long, with what return codes. It names no tests, and none are
+// made up. A part a module: completed where it returned 0; with an errored row `<module>` where it
+// returned another code; crashed by a signal; not_run where it was due and the log breaks off
+// before it.
+[[nodiscard]] std::vector<Diagnostic> read_torchdevice_log(const ForeignFile& file,
+                                                           const SeePart& see);
+[[nodiscard]] int torchdevice_log_likeness(std::string_view beginning, std::string_view end);
+
+// The JSON: a list of modules, each with the totals of its log and the tests that broke. A part a
+// module. Tests that its totals count and it does not name are `<unnamed N>`; one whose log had no
+// totals is judged by its return code.
+[[nodiscard]] std::vector<Diagnostic> read_torchdevice_json(const ForeignFile& file,
+                                                            const SeePart& see);
+[[nodiscard]] int torchdevice_json_likeness(std::string_view beginning, std::string_view end);
 
 // "0:00:27.122207", "1 day, 2:03:04" in seconds; 0 where it is no duration.
 [[nodiscard]] double torchdevice_seconds(std::string_view text);
-
-// "0", "-11": a return code as Python's subprocess gives it.
-[[nodiscard]] std::optional<std::int64_t> torchdevice_code(std::string_view text);
-
-// A signal is negative. -1 is what the script itself gives for a module that it could not run.
-[[nodiscard]] ProcessEnd torchdevice_end(std::int64_t return_code);
-
-// Makes what is known of a module whose tests are not: its outcome, and a row for it where it
-// did not end well.
-void set_torchdevice_outcome(ModuleRecord& record, std::int64_t return_code, double duration_s);
 
 }  // namespace compat::parsers

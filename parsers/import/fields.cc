@@ -1,0 +1,43 @@
+#include "parsers/import/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "parsers/text.h"
+
+namespace compat::parsers {
+
+std::string CaseIds::unique(const std::string& id) {
+    int& n = repeats_[id];
+    std::string own;
+    do own = ++n == 1 ? id : fmt::format("{}#{}", id, n);
+    while (!taken_.insert(own).second);
+    return own;
+}
+
+std::string stem_of(std::string_view file_name) {
+    file_name = file_name.substr(file_name.find_last_of("/\\") + 1);
+    const size_t dot = file_name.rfind('.');
+    return valid_utf8(dot == 0 ? file_name : file_name.substr(0, dot));
+}
+
+double file_seconds(std::string_view text) {
+    std::string digits(text.substr(0, 40));
+    std::erase(digits, ',');
+    double value = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    constexpr double kMost = 1e9;
+    return value > 0 && value < kMost ? value : 0;
+}
+
+int count_words(std::span<const std::string_view> words, std::string_view beginning,
+                std::string_view end) {
+    return static_cast<int>(std::count_if(words.begin(), words.end(), [&](std::string_view word) {
+        return beginning.find(word) != std::string_view::npos ||
+               end.find(word) != std::string_view::npos;
+    }));
+}
+
+}  // namespace compat::parsers

@@ -9,14 +9,6 @@
 
 namespace compat::parsers {
 
-std::string CaseIds::unique(const std::string& id) {
-    int& n = repeats_[id];
-    std::string own;
-    do own = ++n == 1 ? id : fmt::format("{}#{}", id, n);
-    while (!taken_.insert(own).second);
-    return own;
-}
-
 std::string stem_of(std::string_view file_name) {
     file_name = file_name.substr(file_name.find_last_of("/\\") + 1);
     const size_t dot = file_name.rfind('.');

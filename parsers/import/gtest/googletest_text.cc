@@ -10,6 +10,7 @@
 
 #include "parsers/closing.h"
 #include "parsers/ending.h"
+#include "parsers/import/case_table.h"
 #include "parsers/import/doubt.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/gtest/googletest.h"
@@ -177,9 +178,10 @@ class Run {
                              first_of_nobody_)});
         for (auto& [suite, failures] : fixtures_) {
             CaseRecord row = googletest_fixture(suite, std::move(failures), of_environment_);
-            row.id = ids_.unique(fmt::format("{}::{}", record_.path, row.name));
+            row.id = fmt::format("{}::{}", record_.path, row.name);
             record_.cases.push_back(std::move(row));
         }
+        number_repeated_ids(record_.cases);
         std::vector<Progress> progress(record_.cases.size(), Progress::ended);
         if (running_) progress[*running_] = Progress::started;
         add_unnamed(room);
@@ -209,7 +211,7 @@ class Run {
         test.name = valid_utf8(name);
         std::string id = test.name;
         if (const size_t dot = id.find('.'); dot != std::string::npos) id.replace(dot, 1, "::");
-        test.id = ids_.unique(fmt::format("{}::{}", record_.path, id));
+        test.id = fmt::format("{}::{}", record_.path, id);
         test.started = true;
         return by_name_[test.name] = record_.cases.size() - 1;
     }
@@ -336,7 +338,6 @@ class Run {
     size_t begin_;
     ModuleRecord record_;
     std::unordered_map<std::string, size_t> by_name_;
-    CaseIds ids_;
     std::map<std::string, std::vector<Failure>> fixtures_;  // by suite; of all of them: ""
     Phase of_environment_ = Phase::module_setup;
     std::string suite_;

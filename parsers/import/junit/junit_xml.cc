@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "parsers/import/case_table.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/junit/junit_case.h"
 #include "parsers/outcomes.h"
@@ -138,6 +139,7 @@ class Part {
         if (std::all_of(record_.cases.begin(), record_.cases.end(),
                         [&](const CaseRecord& c) { return module_of(c) == path; }))
             record_.path = path;
+        number_repeated_ids(record_.cases);
         record_.collected = static_cast<std::int64_t>(record_.cases.size());
         set_closing(root, broken_off);
         if (broken_off) {
@@ -162,7 +164,6 @@ class Part {
 
     void insert(CaseRecord test, bool timeless) {
         last_[test.id] = {record_.cases.size(), timeless};
-        test.id = ids_.unique(test.id);
         record_.cases.push_back(std::move(test));
     }
 
@@ -253,7 +254,6 @@ class Part {
     std::optional<Totals> suites_;
     size_t offset_ = 0;
     std::int64_t joined_ = 0;
-    CaseIds ids_;
     std::unordered_map<std::string, Last> last_;  // by id without a "#2"
 };
 

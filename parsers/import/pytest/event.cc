@@ -32,7 +32,7 @@ struct PytestWord {
     std::string_view word;
     State state;
 };
-constexpr std::array<PytestWord, 6> kPytestWords{{
+constexpr std::array<PytestWord, 6> kOutcomeWords{{
     {"PASSED", State::passed},
     {"FAILED", State::failed},
     {"ERROR", State::errored},
@@ -46,7 +46,7 @@ constexpr std::string_view kPytestCharacters = ".FEsxX";  // of these states, in
 constexpr size_t kWidest = 2000;
 
 State state_of_outcome(std::string_view word) {
-    return std::find_if(kPytestWords.begin(), kPytestWords.end(),
+    return std::find_if(kOutcomeWords.begin(), kOutcomeWords.end(),
                         [&](const PytestWord& known) { return word == known.word; })
         ->state;
 }
@@ -133,7 +133,7 @@ bool set_announced(PytestEvent& event, const Groups& found) {
 
 // The forms of lines: the first that fits is taken. `first`: the characters that it may begin with;
 // `needs`: what it holds; empty: anything. A rule is as wide as a terminal, or little wider.
-struct Form {
+struct LineForm {
     PytestKind kind;
     std::string_view first;
     std::string_view needs;
@@ -142,8 +142,8 @@ struct Form {
     bool is_rule = false;
 };
 
-const std::array<Form, 20>& forms() {
-    static const std::array<Form, 20> all{{
+const std::array<LineForm, 20>& line_forms() {
+    static const std::array<LineForm, 20> all{{
         {PytestKind::closing, "=n0123456789", " in ", set_closing, Pattern("=* ?(?:no|\\d).*"),
          true},
         {PytestKind::start, "", "= test session starts =", set_rest,
@@ -185,7 +185,7 @@ const std::array<Form, 20>& forms() {
 }  // namespace
 
 PytestEvent pytest_event_of(std::string_view line) {
-    for (const Form& form : forms()) {
+    for (const LineForm& form : line_forms()) {
         if (line.empty() || (form.is_rule && line.size() > kWidest)) continue;
         if (!form.first.empty() && form.first.find(line[0]) == std::string_view::npos) continue;
         if (line.find(form.needs) == std::string_view::npos) continue;
@@ -208,7 +208,7 @@ std::optional<PytestStatus> pytest_status_within(std::string_view line, bool not
 
 std::optional<State> pytest_state_of(char progress) {
     const size_t i = kPytestCharacters.find(progress);
-    return i == std::string_view::npos ? std::nullopt : std::optional(kPytestWords[i].state);
+    return i == std::string_view::npos ? std::nullopt : std::optional(kOutcomeWords[i].state);
 }
 
 size_t end_of_result(std::string_view line) {

@@ -14,6 +14,7 @@
 #include "parsers/closing.h"
 #include "parsers/diagnosis/traceback.h"
 #include "parsers/ending.h"
+#include "parsers/import/case_table.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/json_document.h"
 #include "parsers/import/unittest/header.h"
@@ -251,6 +252,7 @@ class Module {
 
     ModuleRecord read() {
         for (const json& test : child_at(entry_, "test_cases")) read_test(test);
+        number_repeated_ids(record_.cases);
         read_totals();
         const auto code = return_code_of(entry_);
         if (!record_.closing && record_.cases.empty() && code) {
@@ -289,9 +291,9 @@ class Module {
         row.phase = of_module ? Phase::load : fixture ? fixture->phase : Phase::call;
         row.pseudo = of_module || fixture;
         row.started = !fixture;
-        row.id = ids_.unique(of_module || classes.empty()
-                                 ? fmt::format("{}::{}", record_.path, row.name)
-                                 : fmt::format("{}::{}::{}", record_.path, classes, row.name));
+        row.id = of_module || classes.empty()
+                     ? fmt::format("{}::{}", record_.path, row.name)
+                     : fmt::format("{}::{}::{}", record_.path, classes, row.name);
         if (row.state == State::crashed) row.reason = word;
         if (row.state == State::failed || row.state == State::errored) {
             row.failure = failure_of(child_at(test, "error_details"));
@@ -363,7 +365,6 @@ class Module {
     std::string_view module_;
     Unnamed::Room& room_;
     ModuleRecord record_;
-    CaseIds ids_;
 };
 
 }  // namespace

@@ -4,12 +4,12 @@
 // (signature.h) nor for what other runs say of the same test (runner/analysis).
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "parsers/diagnosis/pattern_set.h"
 #include "parsers/record.h"
 #include "runner/base/error.h"
 
@@ -54,19 +54,23 @@ class Rules {
 
     [[nodiscard]] Diagnosis diagnose(const Failure& failure, State state,
                                      const Isolation& isolation = {}) const;
-    [[nodiscard]] const std::vector<Rule>& all() const;
-
-    Rules(Rules&&) noexcept;
-    Rules& operator=(Rules&&) noexcept;
-    ~Rules();
+    [[nodiscard]] const std::vector<Rule>& all() const { return rules_; }
+    // Null: there is none.
+    [[nodiscard]] const Rule* find(std::string_view id) const;
 
   private:
-    struct Compiled;
+    struct Asked;
     // By what the failure itself says, whatever other process's output stands in it.
     [[nodiscard]] Diagnosis diagnose_itself(const Failure& failure, State state,
                                             const Isolation& isolation) const;
-    explicit Rules(std::unique_ptr<Compiled> compiled);
-    std::unique_ptr<Compiled> compiled_;
+    // The first that holds; null: none does. `by_text`: only by its text, and none of last resort.
+    [[nodiscard]] const Rule* first(std::string_view words, const Asked& asked, bool by_text) const;
+    // The line of `words` in which the rule's text begins.
+    [[nodiscard]] std::string_view line_of(const Rule& rule, std::string_view words) const;
+
+    std::vector<Rule> rules_;
+    // Of each rule, at its place; an expression that it lacks is empty.
+    PatternSet texts_, places_, statements_;
 };
 
 }  // namespace compat::parsers

@@ -1,12 +1,11 @@
 #include "parsers/diagnosis/embedded_traceback.h"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
-#include "parsers/diagnosis/pattern_set.h"
 #include "parsers/diagnosis/traceback.h"
 #include "parsers/text.h"
 #include "runner/base/names.h"
@@ -23,9 +22,8 @@ constexpr size_t kMessageLines = 3;
 constexpr size_t kInterleaved = 100;
 
 bool starts_exception(std::string_view line) {
-    static const RE2 pattern(R"([A-Za-z_][\w.]*(?:\.<locals>[\w.]*)?(?::( |$)|$))");
-    const re2::StringPiece text = piece(line.substr(0, kLineBytes));
-    return pattern.Match(text, 0, text.size(), RE2::ANCHOR_START, nullptr, 0);
+    static const RE2 pattern(R"(\A[A-Za-z_][\w.]*(?:\.<locals>[\w.]*)?(?::( |$)|$))");
+    return RE2::PartialMatch(line, pattern);
 }
 
 // It says that a process failed, not why.
@@ -33,20 +31,20 @@ bool reports_process(std::string_view exception) {
     static const RE2 pattern(
         R"(\A([\w.]*\.)?(ChildFailedError|CalledProcessError|ProcessRaisedException|)"
         R"(ProcessExitedException|SubprocessCallException|SystemExit|KeyboardInterrupt)\b)");
-    return RE2::PartialMatch(piece(exception), pattern) || reports_exit(exception);
+    return RE2::PartialMatch(exception, pattern) || reports_exit(exception);
 }
 
 // The mark of its process, or the blanks, with which each line of a traceback begins; `before`
 // stands before its header.
 std::string_view margin_of(std::string_view before, std::string_view rest) {
+    static const RE2 frame(R"re(\A( *)  File ")re");
     const std::string_view blanks =
         before.substr(0, std::min(before.find_first_not_of(' '), before.size()));
+    re2::StringPiece indent;
     if (blanks.size() == before.size()) {
         // pytest indents a message from its second line on.
-        const std::string_view frame = rest.substr(0, rest.find('\n'));
-        const size_t at = std::min(frame.find_first_not_of(' '), frame.size());
-        const bool deeper = at > blanks.size() + 2 && frame.substr(at).starts_with("File \"");
-        return deeper ? frame.substr(0, at - 2) : blanks;
+        RE2::PartialMatch(rest, frame, &indent);
+        return indent.size() > blanks.size() ? std::string_view(indent) : blanks;
     }
     size_t count = 0;
     for (Lines lines(rest); count < kInterleaved && lines.next(); ++count)
@@ -82,7 +80,7 @@ std::optional<Block> block_at(std::string_view message, size_t header, size_t fr
         }
         line = line.substr(margin.size(), kLineBytes);
         if (block.exception.empty()) {
-            const bool in_frames = line.empty() || line[0] == ' ' || line == "...";
+            const bool in_frames = line.empty() || line[0] == ' ' || line == kElision;
             if (!in_frames && !starts_exception(line)) return std::nullopt;
             if (!in_frames) block.exception = line;
         } else if (line.empty() || ++message_lines >= kMessageLines ||
@@ -96,10 +94,11 @@ std::optional<Block> block_at(std::string_view message, size_t header, size_t fr
     return block;
 }
 
-// Whether a block goes on with one that Python links to it.
-bool is_link(std::string_view between) {
-    return between.find(kDirectCause) != std::string_view::npos ||
-           between.find(kDuringHandling) != std::string_view::npos;
+// The line by which Python links a block to the one before it; empty: there is none.
+std::string_view link_in(std::string_view between) {
+    for (const std::string_view link : {kDirectCause, kDuringHandling})
+        if (between.find(link) != std::string_view::npos) return link;
+    return {};
 }
 
 }  // namespace
@@ -108,7 +107,7 @@ bool reports_exit(std::string_view message) {
     static const RE2 pattern(
         R"((?i)(fail\w*|exit\w*|return\w*|terminated|died)\b[^\n]{0,80}\b(return ?code|exit ?(code|status)|status)\b|)"
         R"(returned non-zero|failed with the following error|\breturncode=-?[1-9])");
-    return RE2::PartialMatch(piece(last_bytes(message, kLookedAt)), pattern);
+    return RE2::PartialMatch(last_bytes(message, kLookedAt), pattern);
 }
 
 std::optional<Failure> embedded_traceback(std::string_view message) {
@@ -122,16 +121,13 @@ std::optional<Failure> embedded_traceback(std::string_view message) {
         auto block = whole_line ? block_at(message, at, frames) : std::nullopt;
         at += kTracebackHeader.size();
         if (!block) continue;
-        const std::string_view between = message.substr(from, at - from);
-        if (!chain.empty() && is_link(between)) {
-            const bool direct = between.find(kDirectCause) != std::string_view::npos;
-            block->text = chain + '\n' + std::string(direct ? kDirectCause : kDuringHandling) +
-                          "\n\n" + block->text;
-        }
+        const std::string_view link = link_in(message.substr(from, at - from));
+        if (!chain.empty() && !link.empty())
+            block->text = fmt::format("{}\n{}\n\n{}", chain, link, block->text);
         chain = block->text;
         from = at = block->after;
         if (reports_process(block->exception)) continue;
-        if (chosen && chosen->marked && !is_link(between)) break;
+        if (chosen && chosen->marked && link.empty()) break;
         chosen = std::move(block);
     }
     if (!chosen) return std::nullopt;

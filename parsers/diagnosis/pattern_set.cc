@@ -54,13 +54,13 @@ PatternSet::Search::Search(const PatternSet& set, std::string_view text)
     if (!set.words_) return;
     std::vector<int> seen;
     std::vector<int> candidates;
-    set.words_->Match(piece(text), &seen);
+    set.words_->Match(text, &seen);
     set.patterns_.AllPotentials(seen, &candidates);
     for (const int index : candidates) may_[static_cast<size_t>(index)] = 1;
 }
 
 bool PatternSet::Search::finds(size_t index) const {
-    return may_[index] && RE2::PartialMatch(piece(text_), set_.pattern(index));
+    return may_[index] && RE2::PartialMatch(text_, set_.pattern(index));
 }
 
 }  // namespace compat::parsers

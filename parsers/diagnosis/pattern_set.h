@@ -43,8 +43,4 @@ class PatternSet {
     std::unique_ptr<RE2::Set> words_;  // as FilteredRE2 numbers them
 };
 
-[[nodiscard]] inline re2::StringPiece piece(std::string_view text) {
-    return {text.data(), text.size()};
-}
-
 }  // namespace compat::parsers

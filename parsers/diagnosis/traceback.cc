@@ -1,6 +1,6 @@
 #include "parsers/diagnosis/traceback.h"
 
-#include <array>
+#include <re2/re2.h>
 
 #include "parsers/diagnosis/place.h"
 #include "parsers/text.h"
@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::string_view kGroupHeader = "  + Exception Group Traceback (most recent call last):";
 constexpr std::string_view kGroupMargin = "  | ";
-constexpr std::array<std::string_view, 2> kChainLinks{kDirectCause, kDuringHandling};
-// Where reports leave frames out of a long traceback.
-constexpr std::string_view kElision = "...";
 // What an assertion of the suite's own ends in: what was asked for stands in its caller.
 constexpr std::string_view kRaise = "raise ";
 // Before the statement in which pytest's report of a frame ends, and what Python puts before
@@ -22,8 +19,8 @@ constexpr std::string_view kRaise = "raise ";
 constexpr std::string_view kPytestMark = ">";
 constexpr std::string_view kSourceIndent = "    ";
 constexpr size_t kSourceBytes = 64 * 1024;
-// unittest appends these to the traceback of a test whose output it buffered.
-constexpr std::array<std::string_view, 2> kBuffered{"\nStdout:\n", "\nStderr:\n"};
+
+bool is_link(std::string_view line) { return line == kDirectCause || line == kDuringHandling; }
 
 // The part that tells of the exception raised last. A link counts only where Python prints one: a
 // line of its own, and a traceback's header after it; else it is part of some message.
@@ -33,64 +30,27 @@ std::string_view last_of_chain(std::string_view text) {
     for (Lines lines(text); lines.next();) {
         const std::string_view line = lines.line();
         if (linked && (line == kTracebackHeader || line == kGroupHeader)) start = lines.offset();
-        if (!trimmed(line).empty()) linked = line == kChainLinks[0] || line == kChainLinks[1];
+        if (!trimmed(line).empty()) linked = is_link(line);
     }
     return text.substr(start);
 }
 
-constexpr std::string_view kFile = "  File \"";
-
-// `  File "x.py", line 3, in f`; nothing for any other line.
-std::optional<Frame> frame_of(std::string_view line) {
-    constexpr std::string_view kLine = "\", line ";
-    constexpr std::string_view kIn = ", in ";
-    if (!line.starts_with(kFile)) return std::nullopt;
-    line.remove_prefix(kFile.size());
-    const size_t number = line.find(kLine);
-    if (number == std::string_view::npos) return std::nullopt;
-    const size_t function = line.find(kIn, number);
-    if (function == std::string_view::npos) return std::nullopt;
-    const size_t digits = number + kLine.size();
-    const auto value = number_of(line.substr(digits, function - digits));
-    if (!value || *value > 1'000'000'000) return std::nullopt;
-    return Frame{valid_utf8(line.substr(0, number)), static_cast<int>(*value),
-                 valid_utf8(line.substr(function + kIn.size()))};
-}
-
-// "pkg.Error", "f.<locals>.Error": what may stand before the colon of an exception's line.
-bool is_type_name(std::string_view text) {
-    if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-    for (const char c : text) {
-        const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '<' || c == '>' ||
-                          static_cast<unsigned char>(c) >= 0x80;
-        if (!fits) return false;
-    }
-    return true;
-}
-
+// unittest appends these to the traceback of a test whose output it buffered.
 std::string_view without_output(std::string_view text) {
-    for (const std::string_view mark : kBuffered) text = text.substr(0, text.find(mark));
+    for (const std::string_view mark : {"\nStdout:\n", "\nStderr:\n"})
+        text = text.substr(0, text.find(mark));
     return text;
 }
 
+// "pkg.Error", "f.<locals>.Error: message", or a message that begins with a newline.
 void set_exception(Failure& failure, std::string_view text) {
+    static const RE2 exception(
+        R"((?s)([A-Za-z_.<>\x80-\xff][\w.<>\x80-\xff]*)(?:: (.*)|:?|:\n(.*)))", RE2::Latin1);
     text = trimmed(without_output(text));
-    const size_t first_end = std::min(text.find('\n'), text.size());
-    const size_t colon = text.substr(0, first_end).find(": ");
-    const std::string_view before = text.substr(0, std::min(colon, first_end));
-    if (colon != std::string_view::npos && is_type_name(before)) {
-        failure.type = valid_utf8(before);
-        failure.message = valid_utf8(text.substr(colon + 2));
-    } else if (first_end == text.size() && is_type_name(text)) {
-        failure.type = valid_utf8(text);
-    } else if (before.ends_with(':') && is_type_name(before.substr(0, before.size() - 1))) {
-        // A message that begins with a newline.
-        failure.type = valid_utf8(before.substr(0, before.size() - 1));
-        failure.message = valid_utf8(trimmed(text.substr(first_end)));
-    } else {
-        failure.message = valid_utf8(text);
-    }
+    re2::StringPiece type, message, after_newline;
+    if (!RE2::FullMatch(text, exception, &type, &message, &after_newline)) message = text;
+    failure.type = valid_utf8(type);
+    failure.message = valid_utf8(message) + valid_utf8(trimmed(after_newline));
 }
 
 // A group's own lines without their margin, up to its first member.
@@ -109,63 +69,56 @@ std::string without_margin(std::string_view text) {
     return out;
 }
 
+// The file of a frame's line: `  File "x.py", line 3, in f`, or pytest's "x.py:3: in f".
+std::string_view file_of(std::string_view line) {
+    static const RE2 frame(R"re(\A(?:  File "([^"]*)|([^ ].*?):\d+: in ))re", RE2::Latin1);
+    re2::StringPiece python, pytest;
+    if (!line.starts_with("E  ")) RE2::PartialMatch(line, frame, &python, &pytest);
+    return python.empty() ? pytest : python;
+}
+
 }  // namespace
+
+std::optional<Frame> frame_of(std::string_view line) {
+    static const RE2 pattern(R"re(  File "([^"]*)", line (\d{1,9}|[?]{3}),? in (.*))re",
+                             RE2::Latin1);
+    std::string file, number, function;
+    if (!line.starts_with("  File \"") || !RE2::FullMatch(line, pattern, &file, &number, &function))
+        return std::nullopt;
+    return Frame{valid_utf8(file), static_cast<int>(number_of(number).value_or(0)),
+                 valid_utf8(function)};
+}
 
 Failure parse_traceback(std::string_view text) {
     Failure failure;
     failure.traceback = valid_utf8(text);
     const std::string_view last = last_of_chain(text);
     bool in_frames = false;
-    bool seen = false;
     for (Lines lines(last); lines.next();) {
         const std::string_view line = lines.line();
-        if (!seen && line == kGroupHeader) {
+        if (!in_frames && line == kGroupHeader) {
             Failure group = parse_traceback(without_margin(last.substr(lines.offset())));
             group.traceback = std::move(failure.traceback);
             return group;
         }
-        if (!seen && line == kTracebackHeader) {
-            seen = in_frames = true;
-        } else if (in_frames) {
-            if (auto frame = frame_of(line)) {
-                failure.frames.push_back(std::move(*frame));
-            } else if (!line.empty() && line[0] != ' ' && line != kElision) {
-                set_exception(failure, last.substr(lines.offset()));
-                return failure;
-            }
+        if (!in_frames) {
+            in_frames = line == kTracebackHeader;
+        } else if (auto frame = frame_of(line)) {
+            failure.frames.push_back(std::move(*frame));
+        } else if (!line.empty() && line[0] != ' ' && line != kElision) {
+            set_exception(failure, last.substr(lines.offset()));
+            return failure;
         }
     }
-    if (!seen) {
-        const std::string_view rest = trimmed(last);
-        set_exception(failure, rest.substr(0, rest.find('\n')));
-    }
+    const std::string_view rest = trimmed(last);
+    if (!in_frames) set_exception(failure, rest.substr(0, rest.find('\n')));
     return failure;
 }
 
 bool raised_from_another(std::string_view traceback) {
-    size_t at = traceback.find(kChainLinks[0]);
-    while (at != std::string_view::npos && at > 0 && traceback[at - 1] != '\n')
-        at = traceback.find(kChainLinks[0], at + 1);
-    return at != std::string_view::npos;
+    static const RE2 link("(?m)^" + std::string(kDirectCause), RE2::Latin1);
+    return RE2::PartialMatch(traceback, link);
 }
-
-namespace {
-
-// The file of a frame's line: `  File "x.py", line 3, in f`, or pytest's "x.py:3: in f".
-std::string_view file_of(std::string_view line) {
-    if (line.starts_with(kFile)) {
-        line.remove_prefix(kFile.size());
-        return line.substr(0, line.find('"'));
-    }
-    const size_t in = line.find(": in ");
-    if (in == std::string_view::npos || line[0] == ' ' || line.starts_with("E  ")) return {};
-    const size_t colon = line.substr(0, in).rfind(':');
-    const bool numbered = colon != std::string_view::npos &&
-                          number_of(line.substr(colon + 1, in - colon - 1)).has_value();
-    return numbered ? line.substr(0, colon) : std::string_view{};
-}
-
-}  // namespace
 
 std::string_view failing_source(std::string_view traceback) {
     const std::string_view text = last_bytes(without_output(traceback), kSourceBytes);
@@ -194,7 +147,7 @@ std::string_view failing_source(std::string_view traceback) {
             end = lines.after();
         } else {
             inside = false;
-            if (line != kChainLinks[0] && line != kChainLinks[1]) continue;
+            if (!is_link(line)) continue;
             leave();
             asked = {};
         }

@@ -1,7 +1,8 @@
 // A Python traceback's text into a Failure: exception type, message, frames.
-// Not for pytest's own way of printing failures (pytest_text.h).
+// Not for pytest's own way of printing failures (import/pytest/failure.h).
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "parsers/record.h"
@@ -14,6 +15,12 @@ inline constexpr std::string_view kDirectCause =
     "The above exception was the direct cause of the following exception:";
 inline constexpr std::string_view kDuringHandling =
     "During handling of the above exception, another exception occurred:";
+// Where a report leaves frames out of a long traceback.
+inline constexpr std::string_view kElision = "...";
+
+// Of the line `  File "x.py", line 3, in f`, or of `  File "x.py", line 3 in f` as faulthandler
+// writes it, with "???" for a line that it does not know (0).
+[[nodiscard]] std::optional<Frame> frame_of(std::string_view line);
 
 // Of chained exceptions the last one is meant, as Python prints the one that was raised last; of an
 // ExceptionGroup the group itself. Text that follows ("Stdout:" of a buffered test) and the whole

@@ -25,6 +25,14 @@ constexpr std::array<Folder, 8> kFolders{{{"/compat_shim/", Owner::shim, false},
                                           {"/dist-packages/", Owner::package, true},
                                           {"/lib/python", Owner::python, true}}};
 
+// Where the last such name is. rfind compares at every byte, and paths are looked at a dozen times
+// a failure.
+size_t last_place(std::string_view file, std::string_view name) {
+    size_t last = std::string_view::npos;
+    for (size_t at = file.find(name); at != file.npos; at = file.find(name, at + 1)) last = at;
+    return last;
+}
+
 }  // namespace
 
 std::string Place::text() const {
@@ -33,7 +41,7 @@ std::string Place::text() const {
 
 Place place_of(std::string_view file) {
     for (const Folder& folder : kFolders) {
-        const size_t at = file.rfind(folder.name);
+        const size_t at = last_place(file, folder.name);
         if (at == std::string_view::npos) continue;
         const std::string_view path = file.substr(at + folder.name.size());
         if (!folder.with_tests && path.starts_with("test")) continue;

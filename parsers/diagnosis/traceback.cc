@@ -73,7 +73,8 @@ std::string without_margin(std::string_view text) {
 std::string_view file_of(std::string_view line) {
     static const RE2 frame(R"re(\A(?:  File "([^"]*)|([^ ].*?):\d+: in ))re", RE2::Latin1);
     re2::StringPiece python, pytest;
-    if (!line.starts_with("E  ")) RE2::PartialMatch(line, frame, &python, &pytest);
+    const bool source = line.starts_with(kSourceIndent) || line.starts_with("E  ");
+    if (!source) RE2::PartialMatch(line, frame, &python, &pytest);
     return python.empty() ? pytest : python;
 }
 
@@ -116,8 +117,8 @@ Failure parse_traceback(std::string_view text) {
 }
 
 bool raised_from_another(std::string_view traceback) {
-    static const RE2 link("(?m)^" + std::string(kDirectCause), RE2::Latin1);
-    return RE2::PartialMatch(traceback, link);
+    static const std::string link = "\n" + std::string(kDirectCause);
+    return traceback.starts_with(kDirectCause) || traceback.find(link) != traceback.npos;
 }
 
 std::string_view failing_source(std::string_view traceback) {

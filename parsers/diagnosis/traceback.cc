@@ -20,7 +20,7 @@ constexpr std::string_view kPytestMark = ">";
 constexpr std::string_view kSourceIndent = "    ";
 constexpr size_t kSourceBytes = 64 * 1024;
 
-bool is_link(std::string_view line) { return line == kDirectCause || line == kDuringHandling; }
+bool is_chain_link(std::string_view line) { return line == kDirectCause || line == kDuringHandling; }
 
 // The part that tells of the exception raised last. A link counts only where Python prints one: a
 // line of its own, and a traceback's header after it; else it is part of some message.
@@ -30,7 +30,7 @@ std::string_view last_of_chain(std::string_view text) {
     for (Lines lines(text); lines.next();) {
         const std::string_view line = lines.line();
         if (linked && (line == kTracebackHeader || line == kGroupHeader)) start = lines.offset();
-        if (!trimmed(line).empty()) linked = is_link(line);
+        if (!trimmed(line).empty()) linked = is_chain_link(line);
     }
     return text.substr(start);
 }
@@ -148,7 +148,7 @@ std::string_view failing_source(std::string_view traceback) {
             end = lines.after();
         } else {
             inside = false;
-            if (!is_link(line)) continue;
+            if (!is_chain_link(line)) continue;
             leave();
             asked = {};
         }

@@ -42,7 +42,7 @@ class EventReader {
             if (event != "session") diagnose_.add(offset, "the first line is not a session");
         }
         if (pid != *pid_) {
-            if (foreign_++ == 0) first_foreign_ = offset;
+            foreign_.add(offset);
             return true;
         }
         offset_ = offset;
@@ -61,19 +61,13 @@ class EventReader {
 
     // To be called once, after the last line.
     void close() {
-        if (forged_ > 0)
-            diagnose_.add(first_forged_, fmt::format("{} line(s) that the harness did not write, "
-                                                     "dropped; the first one here",
-                                                     forged_));
-        if (foreign_ > 0)
-            diagnose_.add(first_foreign_, fmt::format("{} line(s) of other processes, dropped; the "
-                                                      "first one here",
-                                                      foreign_));
-        if (shortened_ > 0)
-            diagnose_.add(first_shortened_,
+        forged_.tell_dropped(diagnose_, "that the harness did not write");
+        foreign_.tell_dropped(diagnose_, "of other processes");
+        if (shortened_.seen > 0)
+            diagnose_.add(shortened_.first,
                           fmt::format("the text of {} failure(s) was left out, {} bytes: "
                                       "limits.events_bytes is reached; the first one here",
-                                      shortened_, left_out_bytes_));
+                                      shortened_.seen, left_out_bytes_));
         record_.collected = announced_.value_or(static_cast<std::int64_t>(record_.cases.size()));
     }
 
@@ -89,7 +83,7 @@ class EventReader {
         if (!session_ && seq == 0) numbered_ = true;
         if (!numbered_) return true;
         if (seq < next_ || course_.finished) {
-            if (forged_++ == 0) first_forged_ = offset_;
+            forged_.add(offset_);
             return false;
         }
         if (seq > next_)
@@ -99,12 +93,7 @@ class EventReader {
     }
 
     bool session(const json& line) {
-        if (const std::int64_t format = integer_at(line, "format"); format > kJsonLinesFormat) {
-            diagnose_.add(offset_, fmt::format("format {} is newer than this reader's {}; nothing "
-                                               "was read",
-                                               format, kJsonLinesFormat));
-            return false;
-        }
+        if (!is_known_format(line, offset_, diagnose_)) return false;
         session_ = true;
         record_.framework = string_at(line, "framework");
         record_.framework_version = string_at(line, "framework_version");
@@ -151,7 +140,7 @@ class EventReader {
     std::optional<Failure> told(const json& failure) {
         if (!failure.is_object()) return std::nullopt;
         if (const std::int64_t bytes = integer_at(failure, "left_out"); bytes > 0) {
-            if (shortened_++ == 0) first_shortened_ = offset_;
+            shortened_.add(offset_);
             left_out_bytes_ += static_cast<std::uint64_t>(bytes);
         }
         return failure_from(failure);
@@ -233,14 +222,10 @@ class EventReader {
     double epoch_ = 0;  // of the harness's clock, in seconds since 1970; 0: it did not say
     std::optional<std::int64_t> pid_;
     std::optional<std::int64_t> announced_;
-    std::int64_t foreign_ = 0;
-    size_t first_foreign_ = 0;
     bool numbered_ = false;
     std::int64_t next_ = 0;  // number of the harness's next line
-    std::int64_t forged_ = 0;
-    size_t first_forged_ = 0;
-    std::int64_t shortened_ = 0;  // failures without their text
-    size_t first_shortened_ = 0;
+    LineCount foreign_, forged_;
+    LineCount shortened_;  // failures without their text
     std::uint64_t left_out_bytes_ = 0;
     size_t offset_ = 0;
 };

@@ -8,36 +8,43 @@
 namespace compat::parsers {
 
 namespace {
-void append_utf8(std::string& out, std::uint32_t c) {
-    const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
-    if (c < 0x80) {
-        put(c);
-    } else if (c < 0x800) {
-        put(0xC0 | c >> 6);
-        put(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-        put(0xE0 | c >> 12);
-        put(0x80 | (c >> 6 & 0x3F));
-        put(0x80 | (c & 0x3F));
-    } else {
-        put(0xF0 | (c >> 18 & 7));
-        put(0x80 | (c >> 12 & 0x3F));
-        put(0x80 | (c >> 6 & 0x3F));
-        put(0x80 | (c & 0x3F));
+
+void append_utf8(std::string& out, std::uint32_t code) {
+    if (code < 0x80) {
+        out += static_cast<char>(code);
+        return;
     }
+    const std::uint32_t more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    constexpr std::uint32_t kLead[] = {0, 0xC0, 0xE0, 0xF0};
+    out += static_cast<char>(kLead[more] | (code >> 6 * more & 0x3F >> more));
+    for (std::uint32_t i = more; i-- > 0;) out += static_cast<char>(0x80 | (code >> 6 * i & 0x3F));
 }
 
 struct Escape {
     char letter;
-    char meaning;
+    size_t digits;  // of the character's number in hexadecimal, which follow
+    char meaning;   // without such
 };
-constexpr Escape kEscapes[] = {{'n', '\n'},  {'t', '\t'},  {'r', '\r'},
-                               {'\\', '\\'}, {'\'', '\''}, {'"', '"'}};
-struct HexEscape {
-    char letter;
-    size_t digits;
-};
-constexpr HexEscape kHexEscapes[] = {{'x', 2}, {'u', 4}, {'U', 8}};
+constexpr Escape kEscapes[] = {{'n', 0, '\n'},  {'t', 0, '\t'},  {'r', 0, '\r'},
+                               {'\\', 0, '\\'}, {'\'', 0, '\''}, {'"', 0, '"'},
+                               {'x', 2, {}},    {'u', 4, {}},    {'U', 8, {}}};
+
+// Appends what the escape at the start of `text`, its backslash left out, means. Its length; 0: it
+// is none.
+size_t append_escaped(std::string& out, std::string_view text) {
+    for (const Escape& escape : kEscapes) {
+        if (text.empty() || text[0] != escape.letter) continue;
+        std::uint32_t code = static_cast<unsigned char>(escape.meaning);
+        const char* const end = text.data() + 1 + escape.digits;
+        if (text.size() <= escape.digits ||
+            (escape.digits > 0 && std::from_chars(text.data() + 1, end, code, 16).ptr != end))
+            continue;
+        append_utf8(out, code);
+        return 1 + escape.digits;
+    }
+    return 0;
+}
+
 }  // namespace
 
 std::string unquoted_python(std::string_view text) {
@@ -47,30 +54,9 @@ std::string unquoted_python(std::string_view text) {
     text = text.substr(1, text.size() - 2);
     std::string out;
     for (size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '\\' || i + 1 == text.size()) {
-            out += text[i];
-            continue;
-        }
-        const char letter = text[i + 1];
-        bool done = false;
-        for (const Escape& e : kEscapes)
-            if (e.letter == letter) {
-                out += e.meaning;
-                ++i;
-                done = true;
-                break;
-            }
-        for (const HexEscape& e : kHexEscapes) {
-            if (done || e.letter != letter || i + 2 + e.digits > text.size()) continue;
-            std::uint32_t code = 0;
-            const char* first = text.data() + i + 2;
-            const auto [end, error] = std::from_chars(first, first + e.digits, code, 16);
-            if (error != std::errc{} || end != first + e.digits) continue;
-            append_utf8(out, code);
-            i += 1 + e.digits;
-            done = true;
-        }
-        if (!done) out += text[i];
+        const size_t length = text[i] == '\\' ? append_escaped(out, text.substr(i + 1)) : 0;
+        if (length == 0) out += text[i];
+        i += length;
     }
     return valid_utf8(out);
 }

@@ -54,6 +54,16 @@ struct Verdict {
     bool unreached = false;  // it stopped before the last test
 };
 
+// What became of the module.
+struct Finding {
+    ModuleOutcome outcome;
+    std::string reason;
+    std::string not_run;  // the reason of the tests that never began
+    // A row for what happened outside of any test: in the fixture of this id, or in the module
+    // (empty).
+    std::optional<std::string> row{};
+};
+
 class Settling {
   public:
     Settling(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
@@ -63,31 +73,39 @@ class Settling {
         if (const FrameworkTraits* named = compat::traits_of(record.framework)) framework_ = named;
     }
 
-    void settle_finished() {
+    void settle() {
         const CaseRecord* overdue = settle_overdue();
+        Finding found = course_.finished ? finished(overdue) : cut_short(overdue);
+        record_.ready = course_.ready || course_.finished;
+        record_.finished = course_.finished;
+        record_.outcome = found.outcome;
+        record_.reason = std::move(found.reason);
+        for (size_t i = 0; i < progress_.size(); ++i) {
+            CaseRecord& c = record_.cases[i];
+            if (progress_[i] != Progress::ended && c.state == State::not_run && c.reason.empty())
+                c.reason = found.not_run;
+        }
+        if (found.row) add_row(*found.row);
+    }
+
+  private:
+    Finding finished(const CaseRecord* overdue) {
         for (size_t i = 0; i < progress_.size(); ++i)
             if (progress_[i] == Progress::started)
                 record_.cases[i].reason = "it began and never ended";
-        if (settle_load_error()) return;
-        set_not_run("the framework stopped before it ran");
-        if (overdue) {
-            record_.outcome = ModuleOutcome::timed_out;
-            record_.reason = how_ + " in " + overdue->id;
-        } else if (end_.kind != EndKind::exited && traits_.is_death) {
-            record_.outcome = traits_.outcome;
-            record_.reason = how_ + " at exit, after its tests";
-            add_outside_row(traits_.inside);
-        } else if (record_.cases.empty()) {
-            settle_without_tests();
-        } else {
-            record_.outcome = ModuleOutcome::completed;
-            settle_exit_code();
-        }
+        if (auto error = load_error()) return *error;
+        const std::string not_run = "the framework stopped before it ran";
+        if (overdue) return {ModuleOutcome::timed_out, how_ + " in " + overdue->id, not_run};
+        if (end_.kind != EndKind::exited && traits_.is_death)
+            return {traits_.outcome, how_ + " at exit, after its tests", not_run, ""};
+        if (!record_.cases.empty()) return by_exit_code(not_run);
+        if (end_.kind == EndKind::exited && end_.code != 0 &&
+            end_.code != framework_->exit_code_no_tests)
+            return {ModuleOutcome::crashed, how_ + " without any test", not_run, ""};
+        return {ModuleOutcome::no_tests, "it holds no tests", not_run};
     }
 
-    void settle_cut_short() {
-        record_.outcome = traits_.outcome;
-        const CaseRecord* died_in = settle_overdue();
+    Finding cut_short(const CaseRecord* died_in) {
         const bool overdue = died_in != nullptr;
         for (size_t i = 0; i < progress_.size() && !overdue; ++i) {
             if (progress_[i] != Progress::started) continue;
@@ -95,35 +113,51 @@ class Settling {
             record_.cases[i].reason = how_;
             died_in = &record_.cases[i];
         }
-        record_.reason = how_;
+        Finding found{traits_.outcome, how_, how_};
         if (!traits_.is_death) {
-            set_not_run(how_);
-            if (end_.kind != EndKind::not_run && record_.cases.empty())
-                add_outside_row(State::not_run);
-        } else if (died_in) {
+            if (end_.kind != EndKind::not_run && record_.cases.empty()) found.row = "";
+            return found;
+        }
+        if (died_in) {
             const bool hung = traits_.inside == State::timed_out;
-            record_.reason += " in " + died_in->id;
-            set_not_run(
-                fmt::format("the module {} in {}", hung ? "timed out" : "crashed", died_in->id));
-        } else if (end_.kind == EndKind::exited && settle_load_error()) {
-            // The harness had already said why; that it then exited is no second finding.
-        } else if (const std::string_view type = exit_asked_for(); !type.empty()) {
-            record_.reason += fmt::format(
+            found.reason += " in " + died_in->id;
+            found.not_run =
+                fmt::format("the module {} in {}", hung ? "timed out" : "crashed", died_in->id);
+            return found;
+        }
+        // The harness had already said why; that it then exited is no second finding.
+        if (auto error = load_error(); error && end_.kind == EndKind::exited) return *error;
+        if (const std::string_view type = exit_asked_for(); !type.empty()) {
+            found.reason += fmt::format(
                 " by {} in {}", type,
                 course_.fixture.empty() ? record_.cases[*course_.last_end].id : course_.fixture);
-            set_not_run(record_.reason);
-        } else {
-            settle_outside_tests();
+            found.not_run = found.reason;
+            return found;
         }
+        return outside_tests();
     }
 
-  private:
-    // A row for what happened outside of any test: in the fixture of that id, or in the module.
-    void add_outside_row(State state, const std::string& fixture = {}) {
+    Finding outside_tests() const {
+        const std::string& fixture = course_.fixture;
+        std::string where = " before the framework had finished";
+        for (size_t i = 0; i < progress_.size(); ++i)
+            if (progress_[i] == Progress::ended && !record_.cases[i].pseudo)
+                where = " outside any test, after " + record_.cases[i].id;
+        const std::string in = fixture.empty() ? "" : " in " + fixture;
+        if (!fixture.empty()) where = in;
+        if (!course_.ready) where = " while the module was loaded";
+        return {traits_.outcome, how_ + where,
+                traits_.inside == State::timed_out
+                    ? fmt::format("the module timed out{} before it ran", in)
+                    : fmt::format("the process ended with {}{} before it ran", how_, in),
+                fixture};
+    }
+
+    void add_row(const std::string& fixture) {
         CaseRecord row;
         row.id = fixture.empty() ? record_.path + "::<module>" : fixture;
         row.name = fixture.empty() ? "<module>" : fixture.substr(fixture.rfind("::") + 2);
-        row.state = state;
+        row.state = traits_.inside;
         row.reason = record_.reason;
         row.phase = Phase::load;
         for (const auto& [name, phase] : kFixturePhases)
@@ -136,28 +170,16 @@ class Settling {
         ++record_.collected;
     }
 
-    void set_not_run(const std::string& reason) {
-        for (size_t i = 0; i < progress_.size(); ++i) {
-            CaseRecord& c = record_.cases[i];
-            if (progress_[i] != Progress::ended && c.state == State::not_run && c.reason.empty())
-                c.reason = reason;
-        }
-    }
-
-    // Whether the module could not be loaded; not where some of its tests ran all the same.
-    bool settle_load_error() {
+    // Why the module could not be loaded; nothing where some of its tests ran all the same.
+    [[nodiscard]] std::optional<Finding> load_error() const {
         const auto is_error = [](const CaseRecord& c) {
             return c.pseudo && c.phase == Phase::load && c.state == State::errored;
         };
+        const auto has_run = [](const CaseRecord& c) { return c.started && !c.pseudo; };
         const auto error = std::ranges::find_if(record_.cases, is_error);
-        if (error == record_.cases.end() ||
-            std::ranges::any_of(record_.cases,
-                                [](const CaseRecord& c) { return c.started && !c.pseudo; }))
-            return false;
-        record_.outcome = ModuleOutcome::load_error;
-        record_.reason = error->why();
-        set_not_run("collection failed");
-        return true;
+        if (error == record_.cases.end() || std::ranges::any_of(record_.cases, has_run))
+            return std::nullopt;
+        return Finding{ModuleOutcome::load_error, error->why(), "collection failed"};
     }
 
     // The test for whose time-out the process was ended, where it has ended nevertheless.
@@ -173,14 +195,6 @@ class Settling {
             return &c;
         }
         return nullptr;
-    }
-
-    void settle_without_tests() {
-        const bool empty = end_.kind != EndKind::exited || end_.code == 0 ||
-                           end_.code == framework_->exit_code_no_tests;
-        record_.outcome = empty ? ModuleOutcome::no_tests : ModuleOutcome::crashed;
-        record_.reason = empty ? "it holds no tests" : how_ + " without any test";
-        if (!empty) add_outside_row(State::crashed);
     }
 
     [[nodiscard]] Verdict verdict() const {
@@ -210,21 +224,21 @@ class Settling {
                (code == framework_->exit_code_failed || code == kInterrupted);
     }
 
-    // An exit code after the tests that they do not explain.
-    void settle_exit_code() {
+    // Not completed where the tests do not explain the exit code that came after them.
+    Finding by_exit_code(const std::string& not_run) {
         const Verdict found = verdict();
-        if (end_.kind != EndKind::exited || gives(found, end_.code)) return;
+        if (end_.kind != EndKind::exited || gives(found, end_.code))
+            return {ModuleOutcome::completed, "", not_run};
         const std::string what = how_ + " after its tests, which alone would give ";
         if (!found.broken) {
-            const int nothing = framework_->exit_code_no_tests;
-            record_.outcome = ModuleOutcome::crashed;
-            record_.reason =
-                what + (found.nothing && nothing != 0 ? fmt::format("0 or {}", nothing) : "0");
-            add_outside_row(State::crashed);
-        } else if (end_.code != 0) {
+            const int nothing = found.nothing ? framework_->exit_code_no_tests : 0;
+            return {ModuleOutcome::crashed,
+                    what + (nothing != 0 ? fmt::format("0 or {}", nothing) : "0"), not_run, ""};
+        }
+        if (end_.code != 0)
             record_.diagnostics.push_back(
                 {"events", 0, what + std::to_string(framework_->exit_code_failed)});
-        }
+        return {ModuleOutcome::completed, "", not_run};
     }
 
     // The name of the exception by which the last case to end had the process end, too; empty where
@@ -243,23 +257,6 @@ class Settling {
         return of_session || std::ranges::count(kExitTypes, type) > 0 ? type : std::string_view();
     }
 
-    void settle_outside_tests() {
-        const std::string& fixture = course_.fixture;
-        std::string last_ended;
-        for (size_t i = 0; i < progress_.size(); ++i)
-            if (progress_[i] == Progress::ended && !record_.cases[i].pseudo)
-                last_ended = record_.cases[i].id;
-        const std::string in = fixture.empty() ? "" : " in " + fixture;
-        record_.reason += !course_.ready        ? " while the module was loaded"
-                          : !fixture.empty()    ? in
-                          : !last_ended.empty() ? " outside any test, after " + last_ended
-                                                : " before the framework had finished";
-        set_not_run(traits_.inside == State::timed_out
-                        ? fmt::format("the module timed out{} before it ran", in)
-                        : fmt::format("the process ended with {}{} before it ran", how_, in));
-        add_outside_row(traits_.inside, fixture);
-    }
-
     [[nodiscard]] bool is_pytest() const { return framework_->framework == Framework::pytest; }
 
     ModuleRecord& record_;
@@ -275,13 +272,7 @@ class Settling {
 
 void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
             const ProcessEnd& end) {
-    record.ready = course.ready || course.finished;
-    record.finished = course.finished;
-    Settling settling(record, progress, course, end);
-    if (course.finished)
-        settling.settle_finished();
-    else
-        settling.settle_cut_short();
+    Settling(record, progress, course, end).settle();
 }
 
 }  // namespace compat::parsers

@@ -1,6 +1,7 @@
 #include "parsers/python_repr.h"
 
-#include <charconv>
+#include <re2/re2.h>
+
 #include <cstdint>
 
 #include "parsers/text.h"
@@ -20,43 +21,26 @@ void append_utf8(std::string& out, std::uint32_t code) {
     for (std::uint32_t i = more; i-- > 0;) out += static_cast<char>(0x80 | (code >> 6 * i & 0x3F));
 }
 
-struct Escape {
-    char letter;
-    size_t digits;  // of the character's number in hexadecimal, which follow
-    char meaning;   // without such
-};
-constexpr Escape kEscapes[] = {{'n', 0, '\n'},  {'t', 0, '\t'},  {'r', 0, '\r'},
-                               {'\\', 0, '\\'}, {'\'', 0, '\''}, {'"', 0, '"'},
-                               {'x', 2, {}},    {'u', 4, {}},    {'U', 8, {}}};
-
-// Appends what the escape at the start of `text`, its backslash left out, means. Its length; 0: it
-// is none.
-size_t append_escaped(std::string& out, std::string_view text) {
-    for (const Escape& escape : kEscapes) {
-        if (text.empty() || text[0] != escape.letter) continue;
-        std::uint32_t code = static_cast<unsigned char>(escape.meaning);
-        const char* const end = text.data() + 1 + escape.digits;
-        if (text.size() <= escape.digits ||
-            (escape.digits > 0 && std::from_chars(text.data() + 1, end, code, 16).ptr != end))
-            continue;
-        append_utf8(out, code);
-        return 1 + escape.digits;
-    }
-    return 0;
-}
-
 }  // namespace
 
 std::string unquoted_python(std::string_view text) {
+    static const RE2 part(
+        R"re((?s)([^\\]+|\\(?:(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|([ntr\\'"]))?))re",
+        RE2::Latin1);
     const bool quoted =
         text.size() >= 2 && (text[0] == '\'' || text[0] == '"') && text.back() == text[0];
     if (!quoted) return valid_utf8(text);
-    text = text.substr(1, text.size() - 2);
-    std::string out;
-    for (size_t i = 0; i < text.size(); ++i) {
-        const size_t length = text[i] == '\\' ? append_escaped(out, text.substr(i + 1)) : 0;
-        if (length == 0) out += text[i];
-        i += length;
+    re2::StringPiece rest = text.substr(1, text.size() - 2);
+    re2::StringPiece whole;
+    std::string out, number, letter;
+    while (RE2::Consume(&rest, part, &whole, &number, &letter)) {
+        constexpr std::string_view kLetters = "ntr\\'\"", kMeanings = "\n\t\r\\'\"";
+        if (!number.empty())
+            append_utf8(out, static_cast<std::uint32_t>(std::stoul(number.substr(1), nullptr, 16)));
+        else if (!letter.empty())
+            out += kMeanings[kLetters.find(letter)];
+        else
+            out.append(whole.data(), whole.size());
     }
     return valid_utf8(out);
 }

@@ -14,19 +14,8 @@ namespace compat::parsers {
 namespace {
 using nlohmann::json;
 
-Failure failure_from(const json& object) {
-    Failure failure;
-    failure.type = string_at(object, "type");
-    failure.message = string_at(object, "message");
-    failure.traceback = string_at(object, "traceback");
-    failure.phase = phase_of(string_at(object, "phase")).value_or(Phase::call);
-    failure.counted = state_of(string_at(object, "counted"));
-    for (const json& frame : child_at(object, "frames")) {
-        if (!frame.is_object()) continue;
-        Location place = location_at(frame);
-        failure.frames.push_back({std::move(place.file), place.line, string_at(frame, "function")});
-    }
-    return failure;
+Phase phase_at(const json& object) {
+    return phase_of(string_at(object, "phase")).value_or(Phase::call);
 }
 
 class EventReader {
@@ -104,14 +93,13 @@ class EventReader {
     }
 
     void collected(const json& line) {
-        CaseRecord c;
-        c.id = string_at(line, "id");
-        if (c.id.empty()) return diagnose_.add(offset_, "a collected test without an id");
-        if (index_.contains(c.id)) return diagnose_.add(offset_, "collected twice: " + c.id);
+        std::string id = string_at(line, "id");
+        if (id.empty()) return diagnose_.add(offset_, "a collected test without an id");
+        if (index_.contains(id)) return diagnose_.add(offset_, "collected twice: " + id);
+        CaseRecord& c = record_.cases[insert(std::move(id))];
         c.name = string_at(line, "name");
         c.location = location_at(line);
         c.pseudo = flag_at(line, "pseudo");
-        insert(std::move(c));
     }
 
     void ready(const json&) { course_.ready = true; }
@@ -121,14 +109,13 @@ class EventReader {
         course_.fixture.clear();
         course_.last_end.reset();
         if (!i) return;
-        if (progress_[*i] != Progress::announced)
-            diagnose_.add(offset_, "started twice: " + record_.cases[*i].id);
+        CaseRecord& c = record_.cases[*i];
+        if (progress_[*i] != Progress::announced) diagnose_.add(offset_, "started twice: " + c.id);
         progress_[*i] = Progress::started;
-        record_.cases[*i].started = true;
+        c.started = true;
         constexpr double kLatest = 253402300800.0;  // the year 10000
         const double time = epoch_ + number_at(line, "time");
-        if (epoch_ > 0 && time > 0 && time < kLatest)
-            record_.cases[*i].started_ms = std::llround(time * 1000);
+        if (epoch_ > 0 && time > 0 && time < kLatest) c.started_ms = std::llround(time * 1000);
     }
 
     void fixture(const json& line) {
@@ -137,24 +124,33 @@ class EventReader {
     }
 
     // A failure whose text the harness left out says how much.
-    std::optional<Failure> told(const json& failure) {
-        if (!failure.is_object()) return std::nullopt;
-        if (const std::int64_t bytes = integer_at(failure, "left_out"); bytes > 0) {
+    std::optional<Failure> failure_from(const json& object) {
+        if (!object.is_object()) return std::nullopt;
+        if (const std::int64_t bytes = integer_at(object, "left_out"); bytes > 0) {
             shortened_.add(offset_);
             left_out_bytes_ += static_cast<std::uint64_t>(bytes);
         }
-        return failure_from(failure);
+        Failure failure{.type = string_at(object, "type"),
+                        .message = string_at(object, "message"),
+                        .traceback = string_at(object, "traceback"),
+                        .phase = phase_at(object),
+                        .counted = state_of(string_at(object, "counted"))};
+        for (const json& frame : child_at(object, "frames")) {
+            if (!frame.is_object()) continue;
+            Location place = location_at(frame);
+            failure.frames.push_back(
+                {std::move(place.file), place.line, string_at(frame, "function")});
+        }
+        return failure;
     }
 
     void subtest(const json& line) {
         const std::optional<size_t> i = find(line, "a sub-test");
         if (!i) return;
-        SubCase sub;
-        sub.label = string_at(line, "label");
-        sub.state = state_at(line, "state");
-        sub.reason = string_at(line, "reason");
-        sub.failure = told(child_at(line, "failure"));
-        record_.cases[*i].subcases.push_back(std::move(sub));
+        record_.cases[*i].subcases.push_back({.label = string_at(line, "label"),
+                                              .state = state_at(line, "state"),
+                                              .reason = string_at(line, "reason"),
+                                              .failure = failure_from(child_at(line, "failure"))});
     }
 
     void end(const json& line) {
@@ -165,14 +161,14 @@ class EventReader {
         progress_[*i] = Progress::ended;
         course_.last_end = i;
         c.state = state_at(line, "state");
-        c.phase = phase_of(string_at(line, "phase")).value_or(Phase::call);
+        c.phase = phase_at(line);
         c.reason = string_at(line, "reason");
         c.duration_s = number_at(line, "duration_s");
-        c.failure = told(child_at(line, "failure"));
+        c.failure = failure_from(child_at(line, "failure"));
         c.call_state = state_of(string_at(line, "call"));
         c.also.clear();
         for (const json& more : child_at(line, "also"))
-            if (auto failure = told(more)) c.also.push_back(std::move(*failure));
+            if (auto failure = failure_from(more)) c.also.push_back(std::move(*failure));
     }
 
     void finish(const json& line) {
@@ -200,15 +196,13 @@ class EventReader {
         }
         if (const auto it = index_.find(id); it != index_.end()) return it->second;
         diagnose_.add(offset_, fmt::format("{} of a test that was not collected: {}", what, id));
-        CaseRecord c;
-        c.id = std::move(id);
-        return insert(std::move(c));
+        return insert(std::move(id));
     }
 
-    size_t insert(CaseRecord c) {
+    size_t insert(std::string id) {
         const size_t i = record_.cases.size();
-        index_.emplace(c.id, i);
-        record_.cases.push_back(std::move(c));
+        record_.cases.emplace_back().id = id;
+        index_.emplace(std::move(id), i);
         progress_.push_back(Progress::announced);
         return i;
     }

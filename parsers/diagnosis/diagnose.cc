@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "parsers/diagnosis/embedded_traceback.h"
 #include "parsers/diagnosis/pattern_set.h"
 #include "parsers/diagnosis/place.h"
 #include "parsers/diagnosis/traceback.h"
@@ -32,9 +31,8 @@ std::string ends_of(std::string_view text) {
 }
 
 std::string words_of(const Failure& failure) {
-    if (failure.type.empty()) return ends_of(failure.message);
-    if (failure.message.empty()) return failure.type;
-    return failure.type + ": " + ends_of(failure.message);
+    const bool both = !failure.type.empty() && !failure.message.empty();
+    return failure.type + (both ? ": " : "") + ends_of(failure.message);
 }
 
 std::string frames_of(const Failure& failure) {

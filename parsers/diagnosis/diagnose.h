@@ -44,7 +44,7 @@ struct Rule {
 // most 12: "torch:autograd/__init__.py:backward" (place.h). `statement` is looked for in that of
 // the suite's in which the traceback ended (traceback.h).
 //
-// A message that holds another process's traceback is diagnosed by that (embedded_traceback.h).
+// A message that holds another process's traceback is diagnosed by that (traceback.h).
 class Rules {
   public:
     // Errors: bad rules, naming the rule.

@@ -6,8 +6,6 @@ namespace compat::parsers {
 
 namespace {
 
-// Words that are shorter stand in too many texts to tell anything.
-constexpr int kWordBytes = 3;
 // Of one expression's automaton, and of that of all words, which has a state a byte of them.
 constexpr std::int64_t kPatternMemory = 1 << 20;
 constexpr std::int64_t kWordsMemory = 16 << 20;
@@ -21,8 +19,6 @@ RE2::Options options(std::int64_t memory) {
 }
 
 }  // namespace
-
-PatternSet::PatternSet() : patterns_(kWordBytes) {}
 
 size_t PatternSet::add(const std::string& pattern) {
     int index = 0;
@@ -43,10 +39,6 @@ bool PatternSet::compile() {
     for (const std::string& word : words)
         if (words_->Add(word, nullptr) < 0) return false;
     return words_->Compile();
-}
-
-const RE2& PatternSet::pattern(size_t index) const {
-    return patterns_.GetRE2(static_cast<int>(index));
 }
 
 PatternSet::Search::Search(const PatternSet& set, std::string_view text)

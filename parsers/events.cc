@@ -48,8 +48,8 @@ class EventReader {
         return true;
     }
 
-    // To be called once, after the last line.
-    void close() {
+    // To be called once, after the last line. Whether the harness had begun.
+    bool close(const ProcessEnd& end) {
         forged_.tell_dropped(diagnose_, "that the harness did not write");
         foreign_.tell_dropped(diagnose_, "of other processes");
         if (shortened_.seen > 0)
@@ -58,11 +58,9 @@ class EventReader {
                                       "limits.events_bytes is reached; the first one here",
                                       shortened_.seen, left_out_bytes_));
         record_.collected = announced_.value_or(static_cast<std::int64_t>(record_.cases.size()));
+        settle(record_, progress_, course_, end);
+        return session_;
     }
-
-    [[nodiscard]] bool usable() const { return session_; }
-    [[nodiscard]] const Course& course() const { return course_; }
-    [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
 
   private:
     // Whether the harness wrote this line: it numbers its own from the session's on, and writes
@@ -235,9 +233,7 @@ EventsResult parse_events(const LineSource& events, const ProcessEnd& end,
     EventReader reader(record, diagnose);
     for_each_json_line(events, diagnose,
                        [&](const json& line, size_t offset) { return reader.read(line, offset); });
-    reader.close();
-    result.usable = reader.usable();
-    settle(record, reader.progress(), reader.course(), end);
+    result.usable = reader.close(end);
     return result;
 }
 

@@ -12,6 +12,7 @@
 #include "parsers/diagnosis/traceback.h"
 #include "parsers/import/unittest/header.h"
 #include "parsers/text.h"
+#include "runner/base/names.h"
 
 namespace compat::parsers {
 
@@ -27,9 +28,7 @@ constexpr size_t kLinesBefore = 10;
 // Lines between a fatal error and the first stack: "Python runtime state: …", and the exception
 // that was under way.
 constexpr size_t kLinesBetween = 40;
-constexpr size_t kLogLineBytes = 1000;
 constexpr size_t kMessageBytes = 400;
-constexpr std::string_view kCut = "[…]";
 
 constexpr std::string_view kFatalError = "Fatal Python error: ";
 
@@ -161,16 +160,14 @@ std::string excerpt(const LogLines& lines, const Dump& dump) {
             begin = dump.end - dump.begin > kLastLines && !dump.fatal ? dump.current : dump.begin;
         end = std::min(end, begin + kLastLines);
     }
-    std::string text;
-    for (size_t n = 0; n < end - begin && text.size() <= kLastBytes; ++n) {
-        const std::string_view line = lines[forward ? begin + n : end - 1 - n];
-        std::string kept = valid_utf8(line.substr(0, kLogLineBytes));
-        if (line.size() > kLogLineBytes) kept += kCut;
-        kept += '\n';
-        text.insert(forward ? text.size() : 0, kept);
-    }
-    while (text.ends_with("\n\n") || text == "\n") text.pop_back();
-    return text;
+    if (begin == end) return {};
+    const char* const from = lines[begin].data();
+    const auto size = static_cast<size_t>(lines[end - 1].data() + lines[end - 1].size() - from);
+    const auto cut = forward ? first_bytes : last_bytes;
+    // Bytes that are no UTF-8 become longer.
+    const std::string text = valid_utf8(cut({from, size}, kLastBytes));
+    const std::string_view kept = cut(text, kLastBytes);
+    return std::string(kept.substr(0, kept.find_last_not_of('\n') + 1)) + '\n';
 }
 
 // What a line says.

@@ -16,6 +16,12 @@
 namespace compat::parsers {
 
 inline constexpr std::size_t kShortLineBytes = 200;
+
+// `text`, `at` and `statement` are RE2; empty: any. `text` is looked for in the exception's type
+// and message, and, where only a rule of last resort holds, in those of the exceptions that are
+// chained to it. `at` is looked for in one line a frame, innermost first, at most 12:
+// "torch:autograd/__init__.py:backward" (place.h). `statement` is looked for in that of the suite's
+// in which the traceback ended (traceback.h).
 struct Rule {
     struct Example {
         Failure failure;
@@ -25,26 +31,17 @@ struct Rule {
     Cause cause = Cause::unknown;
     std::optional<ErrorClass> error_class;
     Confidence confidence = Confidence::medium;
-    std::string text;           // RE2, in "Type: message"; empty: any
-    std::string at;             // RE2, in the frames (see Rules); empty: any
-    std::string statement;      // RE2, in the statement that failed (see Rules); empty: any
+    std::string text, at, statement;
     std::vector<State> states;  // empty: any
-    // Holds only where the child had this: "sandbox", or "no-network" in a sandbox; empty:
-    // anywhere.
-    std::string isolation;
-    bool short_line = false;   // the exception's first line has kShortLineBytes at most
-    bool last_resort = false;  // gives way to what an exception chained before says
-    std::string meaning;       // one sentence, for readers of a report
+    std::string isolation;      // "sandbox", or "no-network" in a sandbox; empty: any child
+    bool short_line = false;    // the exception's first line has kShortLineBytes at most
+    bool last_resort = false;   // gives way to what an exception chained before says
+    std::string meaning;        // one sentence, for readers of a report
     std::vector<Example> examples;
 };
 
-// Rules in the order of their file: of those that hold the first decides. `text` is looked for in
-// the exception's type and message, and, where only a rule of last resort holds, in those of the
-// exceptions that are chained to it. `at` is looked for in one line a frame, innermost first, at
-// most 12: "torch:autograd/__init__.py:backward" (place.h). `statement` is looked for in that of
-// the suite's in which the traceback ended (traceback.h).
-//
-// A message that holds another process's traceback is diagnosed by that (traceback.h).
+// Rules in the order of their file: of those that hold the first decides. A message that holds
+// another process's traceback is diagnosed by that.
 class Rules {
   public:
     // Errors: bad rules, naming the rule.

@@ -1,6 +1,5 @@
 #include "parsers/attempt.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -35,11 +34,6 @@ ModuleRecord from_text(EventsResult events, std::string_view log, std::string_vi
     return record;
 }
 
-void diagnose(Failure& failure, State state, const Isolation& isolation) {
-    failure.diagnosis = Rules::shipped().diagnose(failure, state, isolation);
-    failure.signature = signature_of(failure);
-}
-
 // Of a test that says of its failure only that sub-tests failed, the first of these says why.
 void diagnose_by_subtests(CaseRecord& test) {
     constexpr std::string_view kRule = "failed-subtests";
@@ -66,32 +60,30 @@ void each_failure(ModuleRecord& record, Visit visit) {
 void acquit_the_shim(ModuleRecord& record) {
     constexpr std::string_view kSymbol = "cuda-symbol-of-torch", kNoDevice = "no-device";
     if (record.shim && (record.shim->mode != "none" || record.shim->simulated == "cuda")) return;
-    const std::vector<Rule>& rules = Rules::shipped().all();
-    const auto rule =
-        std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.id == kNoDevice; });
+    const Rule& rule = *Rules::shipped().find(kNoDevice);
     each_failure(record, [&](Failure& failure, State) {
         if (failure.diagnosis->rule != kSymbol) return;
-        failure.diagnosis->rule = rule->id;
-        failure.diagnosis->cause = rule->cause;
-        failure.diagnosis->error_class = rule->error_class;
+        failure.diagnosis->rule = rule.id;
+        failure.diagnosis->cause = rule.cause;
+        failure.diagnosis->error_class = rule.error_class;
     });
 }
 
 }  // namespace
 
 void diagnose(ModuleRecord& record, const Isolation& isolation) {
-    each_failure(record,
-                 [&](Failure& failure, State state) { diagnose(failure, state, isolation); });
+    each_failure(record, [&](Failure& failure, State state) {
+        failure.diagnosis = Rules::shipped().diagnose(failure, state, isolation);
+        failure.signature = signature_of(failure);
+    });
     for (CaseRecord& test : record.cases) diagnose_by_subtests(test);
 }
 
 ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
                           std::string_view module, const ProcessEnd& end) {
     EventsResult events = parse_events(files.events, end, module);
-    const bool textual = !events.usable &&
-                         (is_framework(framework, Framework::unittest) ||
-                          is_framework(framework, Framework::pytest)) &&
-                         !files.log.text().empty();
+    const FrameworkTraits* traits = traits_of(framework);
+    const bool textual = !events.usable && traits && traits->in_python && !files.log.text().empty();
     ModuleRecord record = textual ? from_text(std::move(events), files.log.text(), framework, end)
                                   : std::move(events.record);
     add_last_words(record, files.log, end);

@@ -1,7 +1,5 @@
 #include "parsers/devices.h"
 
-#include <fmt/format.h>
-
 #include <set>
 #include <utility>
 
@@ -46,46 +44,33 @@ DevicesResult parse_devices(const LineSource& devices, const DeviceEventVisitor&
     Diagnoser diagnose("devices", result.diagnostics);
     std::set<std::int64_t> known;  // processes that wrote an opening line
     std::set<std::int64_t> with_torch;
-    std::int64_t foreign = 0;
-    size_t first_foreign = 0;
+    LineCount foreign;
     for_each_json_line(devices, diagnose, [&](const json& line, size_t offset) {
         const std::int64_t writer = integer_at(line, "pid", -1);
         const std::string event = string_at(line, "event");
         const bool opens = event == "session" || event == "watch";
         if (opens || known.empty()) known.insert(writer);
         if (!known.contains(writer)) {
-            if (foreign++ == 0) first_foreign = offset;
-            return true;
-        }
-        if (opens) {
-            const std::int64_t format = integer_at(line, "format");
-            if (format > kJsonLinesFormat) {
-                diagnose.add(offset, fmt::format("format {} is newer than this reader's {}; "
-                                                 "nothing was read",
-                                                 format, kJsonLinesFormat));
-                return false;
-            }
+            foreign.add(offset);
+        } else if (opens) {
+            if (!is_known_format(line, offset, diagnose)) return false;
             if (event == "session") with_torch.insert(writer);
             // A process that watches may import torch later, or its children may.
             if (!result.shim || result.shim->version.empty()) result.shim = session_from(line);
         } else if (event == "device") {
             visit(event_from(line));
-        } else if (event == "test" || event == "kernels") {
-            const json& kernels = child_at(line, "kernels");
-            if (kernels.is_object())
-                for (const auto& [device, count] : kernels.items())
-                    if (count.is_number_integer())
-                        result.kernels.push_back(
-                            {string_at(line, "test"), device, integer_at(kernels, device.c_str())});
+        } else if (const json& kernels = child_at(line, "kernels");
+                   kernels.is_object() && (event == "test" || event == "kernels")) {
+            for (const auto& [device, count] : kernels.items())
+                if (count.is_number_integer())
+                    result.kernels.push_back(
+                        {string_at(line, "test"), device, integer_at(kernels, device.c_str())});
         }
         return true;
     });
     result.watched = known.size();
     result.with_torch = with_torch.size();
-    if (foreign > 0)
-        diagnose.add(first_foreign, fmt::format("{} line(s) of other processes, dropped; the first "
-                                                "one here",
-                                                foreign));
+    foreign.tell_dropped(diagnose, "of other processes");
     return result;
 }
 

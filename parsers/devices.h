@@ -14,8 +14,8 @@
 namespace compat::parsers {
 
 struct DevicesResult {
-    std::optional<ShimSession>
-        shim;                    // empty: nobody watched; no version in it: torch was not imported
+    // Empty: nobody watched; no version in it: torch was not imported.
+    std::optional<ShimSession> shim;
     std::size_t watched = 0;     // processes that the shim was in
     std::size_t with_torch = 0;  // those of them that imported torch
     std::vector<DeviceEvent> events;

@@ -14,19 +14,8 @@ namespace compat::parsers {
 namespace {
 using nlohmann::json;
 
-Failure failure_from(const json& object) {
-    Failure failure;
-    failure.type = string_at(object, "type");
-    failure.message = string_at(object, "message");
-    failure.traceback = string_at(object, "traceback");
-    failure.phase = phase_of(string_at(object, "phase")).value_or(Phase::call);
-    failure.counted = state_of(string_at(object, "counted"));
-    for (const json& frame : child_at(object, "frames")) {
-        if (!frame.is_object()) continue;
-        Location place = location_at(frame);
-        failure.frames.push_back({std::move(place.file), place.line, string_at(frame, "function")});
-    }
-    return failure;
+Phase phase_at(const json& object) {
+    return phase_of(string_at(object, "phase")).value_or(Phase::call);
 }
 
 class EventReader {
@@ -42,7 +31,7 @@ class EventReader {
             if (event != "session") diagnose_.add(offset, "the first line is not a session");
         }
         if (pid != *pid_) {
-            if (foreign_++ == 0) first_foreign_ = offset;
+            foreign_.add(offset);
             return true;
         }
         offset_ = offset;
@@ -59,27 +48,19 @@ class EventReader {
         return true;
     }
 
-    // To be called once, after the last line.
-    void close() {
-        if (forged_ > 0)
-            diagnose_.add(first_forged_, fmt::format("{} line(s) that the harness did not write, "
-                                                     "dropped; the first one here",
-                                                     forged_));
-        if (foreign_ > 0)
-            diagnose_.add(first_foreign_, fmt::format("{} line(s) of other processes, dropped; the "
-                                                      "first one here",
-                                                      foreign_));
-        if (shortened_ > 0)
-            diagnose_.add(first_shortened_,
+    // To be called once, after the last line. Whether the harness had begun.
+    bool close(const ProcessEnd& end) {
+        forged_.tell_dropped(diagnose_, "that the harness did not write");
+        foreign_.tell_dropped(diagnose_, "of other processes");
+        if (shortened_.seen > 0)
+            diagnose_.add(shortened_.first,
                           fmt::format("the text of {} failure(s) was left out, {} bytes: "
                                       "limits.events_bytes is reached; the first one here",
-                                      shortened_, left_out_bytes_));
+                                      shortened_.seen, left_out_bytes_));
         record_.collected = announced_.value_or(static_cast<std::int64_t>(record_.cases.size()));
+        settle(record_, progress_, course_, end);
+        return session_;
     }
-
-    [[nodiscard]] bool usable() const { return session_; }
-    [[nodiscard]] const Course& course() const { return course_; }
-    [[nodiscard]] const std::vector<Progress>& progress() const { return progress_; }
 
   private:
     // Whether the harness wrote this line: it numbers its own from the session's on, and writes
@@ -89,7 +70,7 @@ class EventReader {
         if (!session_ && seq == 0) numbered_ = true;
         if (!numbered_) return true;
         if (seq < next_ || course_.finished) {
-            if (forged_++ == 0) first_forged_ = offset_;
+            forged_.add(offset_);
             return false;
         }
         if (seq > next_)
@@ -99,12 +80,7 @@ class EventReader {
     }
 
     bool session(const json& line) {
-        if (const std::int64_t format = integer_at(line, "format"); format > kJsonLinesFormat) {
-            diagnose_.add(offset_, fmt::format("format {} is newer than this reader's {}; nothing "
-                                               "was read",
-                                               format, kJsonLinesFormat));
-            return false;
-        }
+        if (!is_known_format(line, offset_, diagnose_)) return false;
         session_ = true;
         record_.framework = string_at(line, "framework");
         record_.framework_version = string_at(line, "framework_version");
@@ -115,14 +91,13 @@ class EventReader {
     }
 
     void collected(const json& line) {
-        CaseRecord c;
-        c.id = string_at(line, "id");
-        if (c.id.empty()) return diagnose_.add(offset_, "a collected test without an id");
-        if (index_.contains(c.id)) return diagnose_.add(offset_, "collected twice: " + c.id);
+        std::string id = string_at(line, "id");
+        if (id.empty()) return diagnose_.add(offset_, "a collected test without an id");
+        if (index_.contains(id)) return diagnose_.add(offset_, "collected twice: " + id);
+        CaseRecord& c = record_.cases[insert(std::move(id))];
         c.name = string_at(line, "name");
         c.location = location_at(line);
         c.pseudo = flag_at(line, "pseudo");
-        insert(std::move(c));
     }
 
     void ready(const json&) { course_.ready = true; }
@@ -132,14 +107,13 @@ class EventReader {
         course_.fixture.clear();
         course_.last_end.reset();
         if (!i) return;
-        if (progress_[*i] != Progress::announced)
-            diagnose_.add(offset_, "started twice: " + record_.cases[*i].id);
+        CaseRecord& c = record_.cases[*i];
+        if (progress_[*i] != Progress::announced) diagnose_.add(offset_, "started twice: " + c.id);
         progress_[*i] = Progress::started;
-        record_.cases[*i].started = true;
+        c.started = true;
         constexpr double kLatest = 253402300800.0;  // the year 10000
         const double time = epoch_ + number_at(line, "time");
-        if (epoch_ > 0 && time > 0 && time < kLatest)
-            record_.cases[*i].started_ms = std::llround(time * 1000);
+        if (epoch_ > 0 && time > 0 && time < kLatest) c.started_ms = std::llround(time * 1000);
     }
 
     void fixture(const json& line) {
@@ -148,24 +122,33 @@ class EventReader {
     }
 
     // A failure whose text the harness left out says how much.
-    std::optional<Failure> told(const json& failure) {
-        if (!failure.is_object()) return std::nullopt;
-        if (const std::int64_t bytes = integer_at(failure, "left_out"); bytes > 0) {
-            if (shortened_++ == 0) first_shortened_ = offset_;
+    std::optional<Failure> failure_from(const json& object) {
+        if (!object.is_object()) return std::nullopt;
+        if (const std::int64_t bytes = integer_at(object, "left_out"); bytes > 0) {
+            shortened_.add(offset_);
             left_out_bytes_ += static_cast<std::uint64_t>(bytes);
         }
-        return failure_from(failure);
+        Failure failure{.type = string_at(object, "type"),
+                        .message = string_at(object, "message"),
+                        .traceback = string_at(object, "traceback"),
+                        .phase = phase_at(object),
+                        .counted = state_of(string_at(object, "counted"))};
+        for (const json& frame : child_at(object, "frames")) {
+            if (!frame.is_object()) continue;
+            Location place = location_at(frame);
+            failure.frames.push_back(
+                {std::move(place.file), place.line, string_at(frame, "function")});
+        }
+        return failure;
     }
 
     void subtest(const json& line) {
         const std::optional<size_t> i = find(line, "a sub-test");
         if (!i) return;
-        SubCase sub;
-        sub.label = string_at(line, "label");
-        sub.state = state_at(line, "state");
-        sub.reason = string_at(line, "reason");
-        sub.failure = told(child_at(line, "failure"));
-        record_.cases[*i].subcases.push_back(std::move(sub));
+        record_.cases[*i].subcases.push_back({.label = string_at(line, "label"),
+                                              .state = state_at(line, "state"),
+                                              .reason = string_at(line, "reason"),
+                                              .failure = failure_from(child_at(line, "failure"))});
     }
 
     void end(const json& line) {
@@ -176,14 +159,14 @@ class EventReader {
         progress_[*i] = Progress::ended;
         course_.last_end = i;
         c.state = state_at(line, "state");
-        c.phase = phase_of(string_at(line, "phase")).value_or(Phase::call);
+        c.phase = phase_at(line);
         c.reason = string_at(line, "reason");
         c.duration_s = number_at(line, "duration_s");
-        c.failure = told(child_at(line, "failure"));
+        c.failure = failure_from(child_at(line, "failure"));
         c.call_state = state_of(string_at(line, "call"));
         c.also.clear();
         for (const json& more : child_at(line, "also"))
-            if (auto failure = told(more)) c.also.push_back(std::move(*failure));
+            if (auto failure = failure_from(more)) c.also.push_back(std::move(*failure));
     }
 
     void finish(const json& line) {
@@ -211,15 +194,13 @@ class EventReader {
         }
         if (const auto it = index_.find(id); it != index_.end()) return it->second;
         diagnose_.add(offset_, fmt::format("{} of a test that was not collected: {}", what, id));
-        CaseRecord c;
-        c.id = std::move(id);
-        return insert(std::move(c));
+        return insert(std::move(id));
     }
 
-    size_t insert(CaseRecord c) {
+    size_t insert(std::string id) {
         const size_t i = record_.cases.size();
-        index_.emplace(c.id, i);
-        record_.cases.push_back(std::move(c));
+        record_.cases.emplace_back().id = id;
+        index_.emplace(std::move(id), i);
         progress_.push_back(Progress::announced);
         return i;
     }
@@ -233,14 +214,10 @@ class EventReader {
     double epoch_ = 0;  // of the harness's clock, in seconds since 1970; 0: it did not say
     std::optional<std::int64_t> pid_;
     std::optional<std::int64_t> announced_;
-    std::int64_t foreign_ = 0;
-    size_t first_foreign_ = 0;
     bool numbered_ = false;
     std::int64_t next_ = 0;  // number of the harness's next line
-    std::int64_t forged_ = 0;
-    size_t first_forged_ = 0;
-    std::int64_t shortened_ = 0;  // failures without their text
-    size_t first_shortened_ = 0;
+    LineCount foreign_, forged_;
+    LineCount shortened_;  // failures without their text
     std::uint64_t left_out_bytes_ = 0;
     size_t offset_ = 0;
 };
@@ -256,9 +233,7 @@ EventsResult parse_events(const LineSource& events, const ProcessEnd& end,
     EventReader reader(record, diagnose);
     for_each_json_line(events, diagnose,
                        [&](const json& line, size_t offset) { return reader.read(line, offset); });
-    reader.close();
-    result.usable = reader.usable();
-    settle(record, reader.progress(), reader.course(), end);
+    result.usable = reader.close(end);
     return result;
 }
 

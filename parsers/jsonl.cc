@@ -1,5 +1,7 @@
 #include "parsers/jsonl.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 namespace compat::parsers {
@@ -36,6 +38,20 @@ void for_each_json_line(const LineSource& lines, Diagnoser& diagnose,
     if (!why_not_all.empty()) diagnose.add(static_cast<size_t>(end), why_not_all);
 }
 
+bool is_known_format(const json& session, size_t offset, Diagnoser& diagnose) {
+    const std::int64_t format = integer_at(session, "format");
+    if (format > kJsonLinesFormat)
+        diagnose.add(offset,
+                     fmt::format("format {} is newer than this reader's {}; nothing was read",
+                                 format, kJsonLinesFormat));
+    return format <= kJsonLinesFormat;
+}
+
+void LineCount::tell_dropped(Diagnoser& diagnose, std::string_view whose) const {
+    if (seen > 0)
+        diagnose.add(first, fmt::format("{} line(s) {}, dropped; the first one here", seen, whose));
+}
+
 std::string string_at(const json& object, const char* key) {
     const json& value = value_at(object, key);
     return value.is_string() ? value.get<std::string>() : std::string();
@@ -43,11 +59,10 @@ std::string string_at(const json& object, const char* key) {
 
 std::int64_t integer_at(const json& object, const char* key, std::int64_t fallback) {
     const json& value = value_at(object, key);
-    if (value.is_number_unsigned() &&
-        value.get<std::uint64_t>() >
-            static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-        return fallback;
-    return value.is_number_integer() ? value.get<std::int64_t>() : fallback;
+    const bool fits = value.is_number_integer() &&
+                      (!value.is_number_unsigned() ||
+                       value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
+    return fits ? value.get<std::int64_t>() : fallback;
 }
 
 double number_at(const json& object, const char* key) {

@@ -23,6 +23,24 @@ using JsonLineVisitor = std::function<bool(const nlohmann::json&, size_t offset)
 // are or were cut off are skipped and diagnosed. Empty lines are skipped.
 void for_each_json_line(const LineSource& lines, Diagnoser& diagnose, const JsonLineVisitor& visit);
 
+// Whether the file that begins with this line has a format that this reader knows; a diagnostic
+// where it has not.
+[[nodiscard]] bool is_known_format(const nlohmann::json& session, size_t offset,
+                                   Diagnoser& diagnose);
+
+// Lines that are one thing, of which one diagnostic tells.
+struct LineCount {
+    std::int64_t seen = 0;
+    size_t first = 0;  // offset
+
+    void add(size_t offset) {
+        if (seen++ == 0) first = offset;
+    }
+    // "3 line(s) of other processes, dropped; the first one here", where `whose` is "of other
+    // processes"; nothing where there are none.
+    void tell_dropped(Diagnoser& diagnose, std::string_view whose) const;
+};
+
 // A key's value, or the fallback where it is absent or of another type.
 [[nodiscard]] std::string string_at(const nlohmann::json& object, const char* key);
 [[nodiscard]] std::int64_t integer_at(const nlohmann::json& object, const char* key,

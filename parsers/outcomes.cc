@@ -8,29 +8,20 @@ namespace compat::parsers {
 
 namespace {
 
-constexpr std::array<CountedWord, 5> kUnittestCounts{{
-    {"failures", State::failed},
-    {"errors", State::errored},
-    {"skipped", State::skipped},
-    {"expected failures", State::xfailed},
-    {"unexpected successes", State::xpassed},
-}};
-constexpr std::array<CountedWord, 6> kPytestCounts{{
-    {"failed", State::failed},
-    {"passed", State::passed},
-    {"skipped", State::skipped},
-    {"xfailed", State::xfailed},
-    {"xpassed", State::xpassed},
-    {"errors", State::errored},
-}};
-
-constexpr std::array<CountedWord, 3> kGtestCountWords{{
-    {"passed", State::passed},
-    {"skipped", State::skipped},
-    {"failed", State::failed},
-}};
+constexpr CountedWord kUnittestWords[] = {{"failures", State::failed},
+                                          {"errors", State::errored},
+                                          {"skipped", State::skipped},
+                                          {"expected failures", State::xfailed},
+                                          {"unexpected successes", State::xpassed}};
+constexpr CountedWord kPytestWords[] = {{"failed", State::failed},   {"passed", State::passed},
+                                        {"skipped", State::skipped}, {"xfailed", State::xfailed},
+                                        {"xpassed", State::xpassed}, {"errors", State::errored}};
+constexpr CountedWord kGtestWords[] = {
+    {"passed", State::passed}, {"skipped", State::skipped}, {"failed", State::failed}};
 // Its line gives passed tests, skipped ones included, only in per cent.
-constexpr std::array<CountedWord, 1> kCtestCountWords{{{"failed", State::failed}}};
+constexpr CountedWord kCtestWords[] = {{"failed", State::failed}};
+constexpr std::array<std::span<const CountedWord>, kFrameworks.size()> kWords{
+    kUnittestWords, kPytestWords, kGtestWords, kCtestWords};
 
 std::int64_t& count_of(OutcomeCounts& counts, State state) {
     return counts[static_cast<size_t>(state)];
@@ -50,18 +41,7 @@ State counted_state(const Failure& failure, std::string_view framework) {
 
 std::span<const CountedWord> counted_words(std::string_view framework) {
     const auto known = framework_of(framework);
-    if (!known) return {};
-    switch (*known) {
-        case Framework::unittest:
-            return kUnittestCounts;
-        case Framework::pytest:
-            return kPytestCounts;
-        case Framework::gtest:
-            return kGtestCountWords;
-        case Framework::ctest:
-            return kCtestCountWords;
-    }
-    return {};
+    return known ? kWords[static_cast<size_t>(*known)] : std::span<const CountedWord>();
 }
 
 void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view framework) {

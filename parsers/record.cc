@@ -1,55 +1,21 @@
 #include "parsers/record.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "parsers/text.h"
 
 namespace compat::parsers {
 
 namespace {
+
 // The enumerations number their names from 0 without gaps.
-template <class Enum, size_t N>
-std::optional<Enum> by_name(const std::array<std::string_view, N>& names, std::string_view name) {
-    const auto it = std::find(names.begin(), names.end(), name);
+template <class Enum, class Names, class NameIn = std::identity>
+std::optional<Enum> by_name(const Names& names, std::string_view name, NameIn name_in = {}) {
+    const auto it = std::ranges::find(names, name, name_in);
     if (it == names.end()) return std::nullopt;
     return static_cast<Enum>(it - names.begin());
 }
-}  // namespace
-
-std::optional<State> state_of(std::string_view name) { return by_name<State>(kStateNames, name); }
-
-std::optional<ModuleOutcome> module_outcome_of(std::string_view name) {
-    return by_name<ModuleOutcome>(kModuleOutcomeNames, name);
-}
-
-std::optional<Phase> phase_of(std::string_view name) { return by_name<Phase>(kPhaseNames, name); }
-
-std::optional<Cause> cause_of(std::string_view name) {
-    const auto it = std::find_if(kCauses.begin(), kCauses.end(),
-                                 [&](const CauseWords& words) { return words.name == name; });
-    if (it == kCauses.end()) return std::nullopt;
-    return static_cast<Cause>(it - kCauses.begin());
-}
-
-std::optional<ErrorClass> error_class_of(std::string_view name) {
-    return by_name<ErrorClass>(kErrorClassNames, name);
-}
-
-std::optional<Confidence> confidence_of(std::string_view name) {
-    return by_name<Confidence>(kConfidenceNames, name);
-}
-
-std::string Failure::key_line() const { return diagnosis ? diagnosis->key_line : first_line(); }
-
-std::string CaseRecord::why() const {
-    if (failure) return failure->key_line();
-    const auto sub = std::find_if(subcases.begin(), subcases.end(), [](const SubCase& s) {
-        return s.failure && (s.state == State::failed || s.state == State::errored);
-    });
-    return sub == subcases.end() ? reason : sub->failure->key_line();
-}
-
-namespace {
 
 // TorchScript repeats its own traceback before the error: "…\n    return x.eigh()\n ~~~ <--- HERE\n
 // RuntimeError: …".
@@ -65,6 +31,36 @@ std::string_view without_torchscript(std::string_view message) {
 }
 
 }  // namespace
+
+std::optional<State> state_of(std::string_view name) { return by_name<State>(kStateNames, name); }
+
+std::optional<ModuleOutcome> module_outcome_of(std::string_view name) {
+    return by_name<ModuleOutcome>(kModuleOutcomeNames, name);
+}
+
+std::optional<Phase> phase_of(std::string_view name) { return by_name<Phase>(kPhaseNames, name); }
+
+std::optional<Cause> cause_of(std::string_view name) {
+    return by_name<Cause>(kCauses, name, &CauseWords::name);
+}
+
+std::optional<ErrorClass> error_class_of(std::string_view name) {
+    return by_name<ErrorClass>(kErrorClassNames, name);
+}
+
+std::optional<Confidence> confidence_of(std::string_view name) {
+    return by_name<Confidence>(kConfidenceNames, name);
+}
+
+std::string Failure::key_line() const { return diagnosis ? diagnosis->key_line : first_line(); }
+
+std::string CaseRecord::why() const {
+    if (failure) return failure->key_line();
+    const auto sub = std::ranges::find_if(subcases, [](const SubCase& s) {
+        return s.failure && (s.state == State::failed || s.state == State::errored);
+    });
+    return sub == subcases.end() ? reason : sub->failure->key_line();
+}
 
 std::string Failure::first_line() const {
     const std::string_view said = without_torchscript(message);

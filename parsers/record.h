@@ -76,19 +76,17 @@ inline constexpr std::array<std::string_view, 8> kPhaseNames{
 }
 [[nodiscard]] std::optional<Phase> phase_of(std::string_view name);
 
-// A line of source. `file` is absolute as the child saw it; line counts from 1, 0 = unknown.
+// A line of source.
 struct Location {
-    std::string file;
-    int line = 0;
-
+    std::string file;  // absolute as the child saw it
+    int line = 0;      // from 1; 0: unknown
     friend bool operator==(const Location&, const Location&) = default;
 };
 
 struct Frame {
-    std::string file;  // absolute as the child saw it
+    std::string file;  // this and the line as in a Location
     int line = 0;
     std::string function;
-
     friend bool operator==(const Frame&, const Frame&) = default;
 };
 
@@ -109,7 +107,6 @@ struct Failure {
     [[nodiscard]] std::string first_line() const;
     // The line that says what went wrong: its diagnosis's, else the first.
     [[nodiscard]] std::string key_line() const;
-
     friend bool operator==(const Failure&, const Failure&) = default;
 };
 
@@ -118,14 +115,12 @@ struct SubCase {
     State state = State::passed;
     std::string reason;
     std::optional<Failure> failure;
-
     friend bool operator==(const SubCase&, const SubCase&) = default;
 };
 
 struct CaseRecord {
-    std::string id;  // path::Class::test[params], path = the module run; "#2" for a repeated id
-    std::string
-        name;  // the framework's own id, for selecting it: "tests.test_a.A.test_x", a node id
+    std::string id;    // path::Class::test[params], path = the module run; "#2" for a repeated id
+    std::string name;  // the framework's own, to select it: "tests.test_a.A.test_x", a node id
     State state = State::not_run;
     Phase phase = Phase::call;
     std::string reason;  // of skipped, xfailed, crashed, timed_out, not_run
@@ -144,7 +139,6 @@ struct CaseRecord {
     // In one line why it ended so: the key line of its failure, or of the first sub-test that
     // failed; else the reason.
     [[nodiscard]] std::string why() const;
-
     friend bool operator==(const CaseRecord&, const CaseRecord&) = default;
 };
 
@@ -159,7 +153,6 @@ struct DeviceEvent {
     std::int64_t count = 0;
     // "TypeError: Cannot convert …", of a refusal that was not raised (keep going); else empty.
     std::string message{};
-
     friend bool operator==(const DeviceEvent&, const DeviceEvent&) = default;
 };
 
@@ -168,7 +161,6 @@ struct KernelCount {
     std::string test;
     std::string device;
     std::int64_t count = 0;
-
     friend bool operator==(const KernelCount&, const KernelCount&) = default;
 };
 
@@ -180,7 +172,6 @@ struct ShimSession {
     std::string mode;       // missing, full
     std::string simulated;  // empty: nothing simulated
     bool masquerade = false;
-
     friend bool operator==(const ShimSession&, const ShimSession&) = default;
 };
 
@@ -189,7 +180,6 @@ struct Diagnostic {
     std::string file;  // "log", "events", "devices"
     std::int64_t offset = 0;
     std::string message;
-
     friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
@@ -200,7 +190,6 @@ struct Closing {
     std::string text;  // "Ran 3 tests … FAILED (failures=1)" / "=== 1 failed, 2 passed in 0.1s ==="
     std::optional<std::int64_t> ran;  // unittest's `Ran N tests`
     std::vector<std::pair<std::string, std::int64_t>> counts;
-
     friend bool operator==(const Closing&, const Closing&) = default;
 };
 
@@ -223,7 +212,6 @@ struct ModuleRecord {
     std::vector<KernelCount> kernels;
     std::vector<Diagnostic> diagnostics;
     std::optional<Closing> closing;
-
     friend bool operator==(const ModuleRecord&, const ModuleRecord&) = default;
 };
 

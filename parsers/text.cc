@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstring>
 
 #include "runner/base/names.h"
 
@@ -12,18 +11,6 @@ namespace compat::parsers {
 namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-// How many bytes at the front are ASCII, in whole words of eight but for the last ones.
-size_t ascii_length(std::string_view bytes) {
-    constexpr std::uint64_t kHighBits = 0x8080808080808080u;
-    size_t n = 0;
-    for (std::uint64_t word = 0; n + sizeof word <= bytes.size(); n += sizeof word) {
-        std::memcpy(&word, bytes.data() + n, sizeof word);
-        if ((word & kHighBits) != 0) return n;
-    }
-    while (n < bytes.size() && static_cast<unsigned char>(bytes[n]) < 0x80) ++n;
-    return n;
-}
 }  // namespace
 
 std::string_view trimmed(std::string_view text) {
@@ -35,15 +22,15 @@ std::string_view trimmed(std::string_view text) {
 void append_valid_utf8(std::string& to, std::string_view bytes) {
     size_t valid = 0;  // length of the run of valid sequences at the front
     while (valid < bytes.size()) {
-        valid += ascii_length(bytes.substr(valid));
-        if (valid == bytes.size()) break;
-        if (const size_t length = utf8_length(bytes.substr(valid)); length > 0) {
+        if (static_cast<unsigned char>(bytes[valid]) < 0x80) {
+            ++valid;  // most bytes
+        } else if (const size_t length = utf8_length(bytes.substr(valid)); length > 0) {
             valid += length;
-            continue;
+        } else {
+            to.append(bytes.substr(0, valid)).append(kReplacement);
+            bytes.remove_prefix(valid + 1);
+            valid = 0;
         }
-        to.append(bytes.substr(0, valid)).append(kReplacement);
-        bytes.remove_prefix(valid + 1);
-        valid = 0;
     }
     to.append(bytes);
 }
@@ -76,31 +63,25 @@ std::optional<std::int64_t> number_of(std::string_view text) {
     return value;
 }
 
-void Diagnoser::add(size_t offset, std::string message) {
-    add_to(others_, offset, std::move(message));
-}
+void Diagnoser::add(size_t offset, std::string_view message) { add_to(others_, offset, message); }
 
 void Diagnoser::totals_differ(size_t offset, std::string_view what) {
-    add_to(totals_, offset, fmt::format("{}{}", kTotalsDiffer, what));
+    add_to(totals_, offset, what);
 }
 
-void Diagnoser::add_to(Count& count, size_t offset, std::string message) {
-    count.last_offset = offset;
-    if (++count.seen <= kMost)
-        into_.push_back(
-            {std::string(file_), static_cast<std::int64_t>(offset), std::move(message)});
-}
-
-void Diagnoser::say_the_rest(const Count& count, std::string_view before) {
-    if (count.seen > kMost)
-        into_.push_back(
-            {std::string(file_), static_cast<std::int64_t>(count.last_offset),
-             fmt::format("{}{} more like these, the last one here", before, count.seen - kMost)});
+void Diagnoser::add_to(Kind& kind, size_t offset, std::string_view message) {
+    kind.last_offset = offset;
+    if (++kind.seen <= kMost)
+        into_.push_back({std::string(file_), static_cast<std::int64_t>(offset),
+                         fmt::format("{}{}", kind.before, message)});
 }
 
 Diagnoser::~Diagnoser() {
-    say_the_rest(others_, "");
-    say_the_rest(totals_, kTotalsDiffer);
+    for (const Kind& kind : {others_, totals_})
+        if (kind.seen > kMost)
+            into_.push_back({std::string(file_), static_cast<std::int64_t>(kind.last_offset),
+                             fmt::format("{}{} more like these, the last one here", kind.before,
+                                         kind.seen - kMost)});
 }
 
 }  // namespace compat::parsers

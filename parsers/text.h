@@ -75,20 +75,20 @@ class Diagnoser {
     Diagnoser(const Diagnoser&) = delete;
     Diagnoser& operator=(const Diagnoser&) = delete;
 
-    void add(size_t offset, std::string message);
+    void add(size_t offset, std::string_view message);
     void totals_differ(size_t offset, std::string_view what);
 
   private:
-    struct Count {
+    struct Kind {
+        std::string_view before;  // with this a message begins
         std::int64_t seen = 0;
         size_t last_offset = 0;
     };
-    void add_to(Count& count, size_t offset, std::string message);
-    void say_the_rest(const Count& count, std::string_view before);
+    void add_to(Kind& kind, size_t offset, std::string_view message);
 
     std::string_view file_;
     std::vector<Diagnostic>& into_;
-    Count others_, totals_;
+    Kind others_{""}, totals_{kTotalsDiffer};
 };
 
 }  // namespace compat::parsers

@@ -13,25 +13,21 @@
 namespace compat::parsers {
 
 // Read once, from the first line to the last.
-class LineSource {
-  public:
+struct LineSource {
     // Visits the lines that can be read. Says why that is not all of them; empty: it is.
     using Read = std::function<std::string(const LineVisitor&)>;
 
-    LineSource(Read read) : read_(std::move(read)) {}  // NOLINT(google-explicit-constructor)
+    LineSource(Read from) : read(std::move(from)) {}  // NOLINT(google-explicit-constructor)
     template <std::convertible_to<std::string_view> Text>
     LineSource(const Text& text)  // NOLINT(google-explicit-constructor): `text` outlives it
-        : read_([bytes = std::string_view(text)](const LineVisitor& visit) {
+        : read([bytes = std::string_view(text)](const LineVisitor& visit) {
               LineSplitter lines;
               lines.feed(bytes, visit);
               lines.finish(visit);
               return std::string();
           }) {}
 
-    [[nodiscard]] std::string read(const LineVisitor& visit) const { return read_(visit); }
-
-  private:
-    Read read_;
+    Read read;
 };
 
 // Read when somebody first asks for it.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "parsers/diagnosis/embedded_traceback.h"
 #include "parsers/diagnosis/pattern_set.h"
 #include "parsers/diagnosis/place.h"
 #include "parsers/diagnosis/traceback.h"
@@ -32,9 +31,8 @@ std::string ends_of(std::string_view text) {
 }
 
 std::string words_of(const Failure& failure) {
-    if (failure.type.empty()) return ends_of(failure.message);
-    if (failure.message.empty()) return failure.type;
-    return failure.type + ": " + ends_of(failure.message);
+    const bool both = !failure.type.empty() && !failure.message.empty();
+    return failure.type + (both ? ": " : "") + ends_of(failure.message);
 }
 
 std::string frames_of(const Failure& failure) {
@@ -57,8 +55,7 @@ std::string chained_words(const Failure& failure) {
         if (text.line().starts_with(' ')) continue;  // most lines: not worth a regular expression
         const std::string_view line = first_bytes(text.line(), kTailBytes);
         re2::StringPiece words;
-        if (RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), exception, &words) &&
-            std::string_view(words.data(), words.size()) != own)
+        if (RE2::PartialMatch(line, exception, &words) && words != own)
             lines.append(words.data(), words.size()) += '\n';
     }
     return lines;
@@ -119,90 +116,70 @@ Rule rule_of(const Json& fields) {
 
 }  // namespace
 
-struct Rules::Compiled {
-    struct Own {
-        std::optional<size_t> text;       // in `texts`; empty: any
-        std::optional<size_t> at;         // in `places`; empty: any
-        std::optional<size_t> statement;  // in `statements`; empty: any
-    };
-    std::vector<Rule> rules;
-    std::vector<Own> own;  // of each rule
-    PatternSet texts;
-    PatternSet places;
-    PatternSet statements;
-
-    // The first rule that holds; rules.size() where none does. `by_text`: only by its text, and
-    // none of last resort.
-    [[nodiscard]] size_t first(std::string_view words, const PatternSet::Search& frames,
-                               std::string_view traceback, State state, const Isolation& isolation,
-                               bool by_text) const {
-        const PatternSet::Search search(texts, words);
-        const bool is_short = std::min(words.find('\n'), words.size()) <= kShortLineBytes;
-        const auto holds = [&](size_t i) {
-            const Rule& rule = rules[i];
-            if (!holds_in(rule, isolation)) return false;
-            if (by_text && (!own[i].text || own[i].statement || rule.last_resort)) return false;
-            if (rule.short_line && !is_short) return false;
-            if (!rule.states.empty() &&
-                std::find(rule.states.begin(), rule.states.end(), state) == rule.states.end())
-                return false;
-            return (!own[i].at || frames.finds(*own[i].at)) &&
-                   (!own[i].text || search.finds(*own[i].text)) &&
-                   (!own[i].statement || PatternSet::Search(statements, failing_source(traceback))
-                                             .finds(*own[i].statement));
-        };
-        size_t i = 0;
-        while (i < rules.size() && !holds(i)) ++i;
-        return i;
-    }
-
-    // The line of `words` in which the rule's text begins.
-    [[nodiscard]] std::string line_of(size_t rule, std::string_view words) const {
-        re2::StringPiece hit;
-        if (!own[rule].text || !texts.pattern(*own[rule].text)
-                                    .Match(piece(words), 0, words.size(), RE2::UNANCHORED, &hit, 1))
-            return {};
-        const auto place = static_cast<size_t>(hit.data() - words.data());
-        const size_t before = place == 0 ? std::string_view::npos : words.rfind('\n', place - 1);
-        const size_t begin = before == std::string_view::npos ? 0 : before + 1;
-        return std::string(trimmed(words.substr(begin, words.find('\n', begin) - begin)));
-    }
+// What a rule may ask for beside the failure's words.
+struct Rules::Asked {
+    PatternSet::Search frames;
+    std::string_view traceback;
+    State state;
+    const Isolation& isolation;
 };
 
-Rules::Rules(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
-Rules::Rules(Rules&&) noexcept = default;
-Rules& Rules::operator=(Rules&&) noexcept = default;
-Rules::~Rules() = default;
+const Rule* Rules::first(std::string_view words, const Asked& asked, bool by_text) const {
+    const PatternSet::Search texts(texts_, words);
+    const bool is_short = std::min(words.find('\n'), words.size()) <= kShortLineBytes;
+    const auto found = std::ranges::find_if(rules_, [&](const Rule& rule) {
+        const auto at = static_cast<size_t>(&rule - rules_.data());
+        if (!holds_in(rule, asked.isolation) || (rule.short_line && !is_short)) return false;
+        if (by_text && (rule.text.empty() || !rule.statement.empty() || rule.last_resort))
+            return false;
+        if (!rule.states.empty() && std::ranges::count(rule.states, asked.state) == 0) return false;
+        return (rule.at.empty() || asked.frames.finds(at)) &&
+               (rule.text.empty() || texts.finds(at)) &&
+               (rule.statement.empty() ||
+                PatternSet::Search(statements_, failing_source(asked.traceback)).finds(at));
+    });
+    return found == rules_.end() ? nullptr : &*found;
+}
+
+std::string_view Rules::line_of(const Rule& rule, std::string_view words) const {
+    re2::StringPiece hit;
+    const RE2& text = texts_.pattern(static_cast<size_t>(&rule - rules_.data()));
+    if (rule.text.empty() || !text.Match(words, 0, words.size(), RE2::UNANCHORED, &hit, 1))
+        return {};
+    const std::string_view before = words.substr(0, static_cast<size_t>(hit.data() - words.data()));
+    const size_t begin = before.rfind('\n') + 1;  // npos + 1: the first line
+    return trimmed(words.substr(begin, words.find('\n', begin) - begin));
+}
+
+const Rule* Rules::find(std::string_view id) const {
+    const auto found = std::ranges::find(rules_, id, &Rule::id);
+    return found == rules_.end() ? nullptr : &*found;
+}
 
 Expected<Rules> Rules::parse(std::string_view json) {
-    auto compiled = std::make_unique<Compiled>();
+    Rules rules;
     std::string where = "rules";
     try {
         const Json file = Json::parse(json, nullptr, true, true);
         for (const Json& entry : file.at("rules")) {
             where = entry.at("id");
-            Rule rule = rule_of(entry);
-            Compiled::Own& own = compiled->own.emplace_back();
-            if (!rule.text.empty()) own.text = compiled->texts.add(rule.text);
-            if (!rule.at.empty()) own.at = compiled->places.add(rule.at);
-            if (!rule.statement.empty()) own.statement = compiled->statements.add(rule.statement);
-            compiled->rules.push_back(std::move(rule));
+            const Rule& rule = rules.rules_.emplace_back(rule_of(entry));
+            rules.texts_.add(rule.text);
+            rules.places_.add(rule.at);
+            rules.statements_.add(rule.statement);
         }
     } catch (const std::exception& error) {
         return fail(ErrorKind::usage, fmt::format("bad rule: {}", error.what()), "", where);
     }
-    if (!compiled->texts.compile() || !compiled->places.compile() ||
-        !compiled->statements.compile())
+    if (!rules.texts_.compile() || !rules.places_.compile() || !rules.statements_.compile())
         return fail(ErrorKind::usage, "the rules take too much memory", "");
-    return Rules(std::move(compiled));
+    return rules;
 }
 
 const Rules& Rules::shipped() {
     static const Rules rules = parse(kRulesJson).value();  // a test parses them
     return rules;
 }
-
-const std::vector<Rule>& Rules::all() const { return compiled_->rules; }
 
 namespace {
 
@@ -224,9 +201,8 @@ Diagnosis Rules::diagnose(const Failure& failure, State state, const Isolation& 
     const auto inner = embedded_traceback(failure.message);
     if (!inner) return own;
     Diagnosis other = diagnose_itself(*inner, State::errored, isolation);
-    const auto rule =
-        std::find_if(all().begin(), all().end(), [&](const Rule& r) { return r.id == other.rule; });
-    if (!tells_more(other, rule == all().end() || rule->last_resort, failure, own)) return own;
+    const Rule* rule = find(other.rule);
+    if (!tells_more(other, !rule || rule->last_resort, failure, own)) return own;
     other.confidence = weaker(other.confidence);
     return other;
 }
@@ -235,36 +211,27 @@ Diagnosis Rules::diagnose_itself(const Failure& failure, State state,
                                  const Isolation& isolation) const {
     const std::string words = words_of(failure);
     const std::string frames = frames_of(failure);
-    const PatternSet::Search places(compiled_->places, frames);
-
-    const std::vector<Rule>& rules = compiled_->rules;
-    size_t decided = compiled_->first(words, places, failure.traceback, state, isolation, false);
+    const Asked asked{{places_, frames}, failure.traceback, state, isolation};
+    const Rule* rule = first(words, asked, false);
     const bool direct = raised_from_another(failure.traceback);
-    const bool settled = decided < rules.size() && !rules[decided].last_resort;
-    const bool expected = decided < rules.size() && rules[decided].cause == Cause::suite_assertion;
-    std::string chained;
-    bool by_chain = false;
+    const bool expected = rule && rule->cause == Cause::suite_assertion;
     // An assertion is one whatever was handled before it.
-    if (!settled && (direct || !expected) && !(chained = chained_words(failure)).empty())
-        if (const size_t other =
-                compiled_->first(chained, places, failure.traceback, state, isolation, true);
-            other < rules.size()) {
-            decided = other;
-            by_chain = true;
-        }
+    const bool settled = rule && !rule->last_resort;
+    const std::string chained =
+        settled || (expected && !direct) ? std::string() : chained_words(failure);
+    const Rule* other = chained.empty() ? nullptr : first(chained, asked, true);
+    if (other) rule = other;
 
     Diagnosis diagnosis;
-    if (decided < rules.size()) {
-        const Rule& rule = rules[decided];
-        diagnosis.cause = rule.cause;
-        diagnosis.error_class = rule.error_class;
-        diagnosis.confidence = !by_chain ? rule.confidence
-                               : direct  ? weaker(rule.confidence)
-                                         : Confidence::low;
-        diagnosis.rule = rule.id;
+    if (rule) {
+        diagnosis = {.cause = rule->cause,
+                     .error_class = rule->error_class,
+                     .confidence = rule->confidence,
+                     .rule = rule->id};
+        if (other) diagnosis.confidence = direct ? weaker(rule->confidence) : Confidence::low;
         // A first line that only announces ("… because of the following error:") gives way.
-        if (by_chain || failure.first_line().ends_with(':'))
-            diagnosis.key_line = compiled_->line_of(decided, by_chain ? chained : words);
+        if (other || failure.first_line().ends_with(':'))
+            diagnosis.key_line = line_of(*rule, other ? chained : words);
     }
     if (diagnosis.key_line.empty()) diagnosis.key_line = failure.first_line();
     diagnosis.key_line = valid_utf8(first_bytes(diagnosis.key_line, kKeyLineBytes));

@@ -4,18 +4,24 @@
 // (signature.h) nor for what other runs say of the same test (runner/analysis).
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "parsers/diagnosis/pattern_set.h"
 #include "parsers/record.h"
 #include "runner/base/error.h"
 
 namespace compat::parsers {
 
 inline constexpr std::size_t kShortLineBytes = 200;
+
+// `text`, `at` and `statement` are RE2; empty: any. `text` is looked for in the exception's type
+// and message, and, where only a rule of last resort holds, in those of the exceptions that are
+// chained to it. `at` is looked for in one line a frame, innermost first, at most 12:
+// "torch:autograd/__init__.py:backward" (place.h). `statement` is looked for in that of the suite's
+// in which the traceback ended (traceback.h).
 struct Rule {
     struct Example {
         Failure failure;
@@ -25,26 +31,17 @@ struct Rule {
     Cause cause = Cause::unknown;
     std::optional<ErrorClass> error_class;
     Confidence confidence = Confidence::medium;
-    std::string text;           // RE2, in "Type: message"; empty: any
-    std::string at;             // RE2, in the frames (see Rules); empty: any
-    std::string statement;      // RE2, in the statement that failed (see Rules); empty: any
+    std::string text, at, statement;
     std::vector<State> states;  // empty: any
-    // Holds only where the child had this: "sandbox", or "no-network" in a sandbox; empty:
-    // anywhere.
-    std::string isolation;
-    bool short_line = false;   // the exception's first line has kShortLineBytes at most
-    bool last_resort = false;  // gives way to what an exception chained before says
-    std::string meaning;       // one sentence, for readers of a report
+    std::string isolation;      // "sandbox", or "no-network" in a sandbox; empty: any child
+    bool short_line = false;    // the exception's first line has kShortLineBytes at most
+    bool last_resort = false;   // gives way to what an exception chained before says
+    std::string meaning;        // one sentence, for readers of a report
     std::vector<Example> examples;
 };
 
-// Rules in the order of their file: of those that hold the first decides. `text` is looked for in
-// the exception's type and message, and, where only a rule of last resort holds, in those of the
-// exceptions that are chained to it. `at` is looked for in one line a frame, innermost first, at
-// most 12: "torch:autograd/__init__.py:backward" (place.h). `statement` is looked for in that of
-// the suite's in which the traceback ended (traceback.h).
-//
-// A message that holds another process's traceback is diagnosed by that (embedded_traceback.h).
+// Rules in the order of their file: of those that hold the first decides. A message that holds
+// another process's traceback is diagnosed by that.
 class Rules {
   public:
     // Errors: bad rules, naming the rule.
@@ -54,19 +51,23 @@ class Rules {
 
     [[nodiscard]] Diagnosis diagnose(const Failure& failure, State state,
                                      const Isolation& isolation = {}) const;
-    [[nodiscard]] const std::vector<Rule>& all() const;
-
-    Rules(Rules&&) noexcept;
-    Rules& operator=(Rules&&) noexcept;
-    ~Rules();
+    [[nodiscard]] const std::vector<Rule>& all() const { return rules_; }
+    // Null: there is none.
+    [[nodiscard]] const Rule* find(std::string_view id) const;
 
   private:
-    struct Compiled;
+    struct Asked;
     // By what the failure itself says, whatever other process's output stands in it.
     [[nodiscard]] Diagnosis diagnose_itself(const Failure& failure, State state,
                                             const Isolation& isolation) const;
-    explicit Rules(std::unique_ptr<Compiled> compiled);
-    std::unique_ptr<Compiled> compiled_;
+    // The first that holds; null: none does. `by_text`: only by its text, and none of last resort.
+    [[nodiscard]] const Rule* first(std::string_view words, const Asked& asked, bool by_text) const;
+    // The line of `words` in which the rule's text begins.
+    [[nodiscard]] std::string_view line_of(const Rule& rule, std::string_view words) const;
+
+    std::vector<Rule> rules_;
+    // Of each rule, at its place; an expression that it lacks is empty.
+    PatternSet texts_, places_, statements_;
 };
 
 }  // namespace compat::parsers

@@ -104,7 +104,6 @@ struct Diagnosis {
     Confidence confidence = Confidence::low;
     std::string rule;      // id in rules.json; empty with `unknown`
     std::string key_line;  // the line that says what went wrong; of a chained exception its own
-
     friend bool operator==(const Diagnosis&, const Diagnosis&) = default;
 };
 

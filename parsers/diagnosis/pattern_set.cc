@@ -6,8 +6,6 @@ namespace compat::parsers {
 
 namespace {
 
-// Words that are shorter stand in too many texts to tell anything.
-constexpr int kWordBytes = 3;
 // Of one expression's automaton, and of that of all words, which has a state a byte of them.
 constexpr std::int64_t kPatternMemory = 1 << 20;
 constexpr std::int64_t kWordsMemory = 16 << 20;
@@ -21,8 +19,6 @@ RE2::Options options(std::int64_t memory) {
 }
 
 }  // namespace
-
-PatternSet::PatternSet() : patterns_(kWordBytes) {}
 
 size_t PatternSet::add(const std::string& pattern) {
     int index = 0;
@@ -45,22 +41,18 @@ bool PatternSet::compile() {
     return words_->Compile();
 }
 
-const RE2& PatternSet::pattern(size_t index) const {
-    return patterns_.GetRE2(static_cast<int>(index));
-}
-
 PatternSet::Search::Search(const PatternSet& set, std::string_view text)
     : set_(set), text_(text), may_(static_cast<size_t>(set.patterns_.NumRegexps()), 0) {
     if (!set.words_) return;
     std::vector<int> seen;
     std::vector<int> candidates;
-    set.words_->Match(piece(text), &seen);
+    set.words_->Match(text, &seen);
     set.patterns_.AllPotentials(seen, &candidates);
     for (const int index : candidates) may_[static_cast<size_t>(index)] = 1;
 }
 
 bool PatternSet::Search::finds(size_t index) const {
-    return may_[index] && RE2::PartialMatch(piece(text_), set_.pattern(index));
+    return may_[index] && RE2::PartialMatch(text_, set_.pattern(index));
 }
 
 }  // namespace compat::parsers

@@ -19,7 +19,6 @@ namespace compat::parsers {
 // Bytes are Latin-1, so that any text can be searched. Safe to share once compiled.
 class PatternSet {
   public:
-    PatternSet();
     // Counted from 0. Throws std::invalid_argument, saying what is wrong with the expression.
     size_t add(const std::string& pattern);
     // After the last one. False: they take too much memory.
@@ -36,15 +35,16 @@ class PatternSet {
         std::string_view text_;
         std::vector<char> may_;  // of each expression, whether its words were seen
     };
-    [[nodiscard]] const RE2& pattern(size_t index) const;
+    [[nodiscard]] const RE2& pattern(size_t index) const {
+        return patterns_.GetRE2(static_cast<int>(index));
+    }
 
   private:
-    re2::FilteredRE2 patterns_;
+    // Words that are shorter stand in too many texts to tell anything.
+    static constexpr int kWordBytes = 3;
+
+    re2::FilteredRE2 patterns_{kWordBytes};
     std::unique_ptr<RE2::Set> words_;  // as FilteredRE2 numbers them
 };
-
-[[nodiscard]] inline re2::StringPiece piece(std::string_view text) {
-    return {text.data(), text.size()};
-}
 
 }  // namespace compat::parsers

@@ -15,18 +15,18 @@ namespace compat::parsers {
 namespace {
 
 // The first that matches at the leftmost place wins; each is one group of the pattern below.
-constexpr const char* kHash = "<hash>";
 struct Mask {
     const char* pattern;
-    const char* instead;
+    std::string_view instead;
 };
-constexpr std::array<Mask, 8> kMasks{{
+constexpr std::array<Mask, 9> kMasks{{
     {R"(\bhttps?://[^\s'"<>)\]]+)", "<url>"},
     {R"(\B(?:~|\.{0,2})(?:/[\w.@+~%=-]+){2,}/?)", "<path>"},
     {R"(\b[A-Za-z]:(?:[\\/][\w.@+~%=-]+){2,})", "<path>"},
     {R"(\b0[xX][0-9a-fA-F]+)", "<address>"},
     {R"(\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b)", "<hash>"},
-    {R"(\b[0-9a-f]{8,}\b)", kHash},
+    {R"(\b[a-f]{8,}\b)", {}},  // a word: it stays
+    {R"(\b[0-9a-f]{8,}\b)", "<hash>"},
     {R"(\b[0-9]+(?:x[0-9]+)+\b)", "#"},
     {R"(\b[0-9]+(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?\b)", "#"},
 }};
@@ -34,11 +34,8 @@ constexpr std::array<Mask, 8> kMasks{{
 const RE2& mask_pattern() {
     static const RE2 pattern([] {
         std::string all;
-        for (const Mask& mask : kMasks) {
-            if (!all.empty()) all += '|';
-            all += fmt::format("({})", mask.pattern);
-        }
-        return all;
+        for (const Mask& mask : kMasks) all += fmt::format("|({})", mask.pattern);
+        return all.substr(1);
     }());
     return pattern;
 }
@@ -50,32 +47,19 @@ std::uint64_t checksum(std::string_view text) {
     return sum;
 }
 
-bool is_telling(Owner owner) {
-    return owner == Owner::suite || owner == Owner::torch || owner == Owner::shim;
-}
-
 }  // namespace
 
 std::string masked(std::string_view text) {
     std::array<re2::StringPiece, kMasks.size() + 1> groups;
-    const re2::StringPiece all(text.data(), text.size());
     std::string out;
     size_t from = 0;
-    while (from <= text.size() &&
-           mask_pattern().Match(all, from, text.size(), RE2::UNANCHORED, groups.data(),
+    while (mask_pattern().Match(text, from, text.size(), RE2::UNANCHORED, groups.data(),
                                 static_cast<int>(groups.size()))) {
         const auto at = static_cast<size_t>(groups[0].data() - text.data());
-        if (groups[0].empty()) break;
         out += text.substr(from, at - from);
         for (size_t i = 0; i < kMasks.size(); ++i)
-            if (groups[i + 1].data()) {
-                // A word may be made of the letters a to f.
-                const std::string_view word(groups[0].data(), groups[0].size());
-                const bool is_word = kMasks[i].instead == kHash &&
-                                     word.find_first_of("0123456789") == std::string_view::npos;
-                out += is_word ? word : std::string_view(kMasks[i].instead);
-                break;
-            }
+            if (groups[i + 1].data())
+                out += kMasks[i].instead.empty() ? std::string_view(groups[0]) : kMasks[i].instead;
         from = at + groups[0].size();
     }
     out += text.substr(from);
@@ -87,7 +71,9 @@ std::string masked(std::string_view text) {
 
 const Frame* signature_frame(const Failure& failure) {
     for (auto it = failure.frames.rbegin(); it != failure.frames.rend(); ++it)
-        if (is_telling(place_of(it->file).owner)) return &*it;
+        if (const Owner owner = place_of(it->file).owner;
+            owner == Owner::suite || owner == Owner::torch || owner == Owner::shim)
+            return &*it;
     return failure.frames.empty() ? nullptr : &failure.frames.back();
 }
 

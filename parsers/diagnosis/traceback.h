@@ -1,7 +1,9 @@
-// A Python traceback's text into a Failure: exception type, message, frames.
-// Not for pytest's own way of printing failures (pytest_text.h).
+// Python tracebacks: their text into a Failure (exception type, message, frames), what they show of
+// the source, and those of other processes inside a message.
+// Not for pytest's own way of printing failures (import/pytest/failure.h).
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "parsers/record.h"
@@ -14,6 +16,10 @@ inline constexpr std::string_view kDirectCause =
     "The above exception was the direct cause of the following exception:";
 inline constexpr std::string_view kDuringHandling =
     "During handling of the above exception, another exception occurred:";
+
+// Of the line `  File "x.py", line 3, in f`, or of `  File "x.py", line 3 in f` as faulthandler
+// writes it, with "???" for a line that it does not know (0).
+[[nodiscard]] std::optional<Frame> frame_of(std::string_view line);
 
 // Of chained exceptions the last one is meant, as Python prints the one that was raised last; of an
 // ExceptionGroup the group itself. Text that follows ("Stdout:" of a buffered test) and the whole
@@ -31,5 +37,15 @@ inline constexpr std::string_view kDuringHandling =
 // pytest's long ones what ">" points to. Where that only raises, as a suite's own assertEqual does,
 // it is the caller's. At most 64 KiB from its end are looked at. Empty: it shows none.
 [[nodiscard]] std::string_view failing_source(std::string_view traceback);
+
+// The traceback of another process inside a failure's message: what a launcher, a worker pool or a
+// test that checks an exit status repeats of the output of what it started. The innermost one: of
+// the last exception printed, and of several ranks' ("[rank0]: …") the first.
+// Exceptions that only report the end of a process (CalledProcessError, ChildFailedError) do not
+// count. At most 64 KiB from the message's end are looked at. Empty: there is none.
+[[nodiscard]] std::optional<Failure> embedded_traceback(std::string_view message);
+
+// Whether the message says with what status another process exited.
+[[nodiscard]] bool reports_exit(std::string_view message);
 
 }  // namespace compat::parsers

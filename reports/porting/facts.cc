@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "parsers/diagnosis/diagnose.h"
-#include "parsers/diagnosis/embedded_traceback.h"
 #include "parsers/diagnosis/place.h"
 #include "parsers/diagnosis/signature.h"
 #include "parsers/diagnosis/traceback.h"

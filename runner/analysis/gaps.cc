@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "parsers/diagnosis/embedded_traceback.h"
+#include "parsers/diagnosis/traceback.h"
 #include "parsers/diagnosis/place.h"
 #include "runner/analysis/attempts.h"
 

@@ -1,5 +1,5 @@
 // Which traceback inside a message is taken for the cause.
-#include "parsers/diagnosis/embedded_traceback.h"
+#include "parsers/diagnosis/traceback.h"
 
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@
 #include "devices/settings.h"
 #include "devices/settings_json.h"
 #include "parsers/diagnosis/diagnose.h"
-#include "parsers/diagnosis/embedded_traceback.h"
+#include "parsers/diagnosis/traceback.h"
 #include "tests/paths.h"
 #include "tests/support/failures.h"
 #include "tests/support/temp_tree.h"

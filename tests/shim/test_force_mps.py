@@ -14,9 +14,9 @@ ON_MPS = {
 
 
 @pytest.fixture
-def on_mps(child):
+def on_mps(warm_child):
     def run(script, **env):
-        return child("import json, torch\nfrom torch import nn\n" + script, env={**ON_MPS, **env})
+        return warm_child("import json, torch\nfrom torch import nn\n" + script, env={**ON_MPS, **env})
 
     return run
 

@@ -16,9 +16,12 @@ SOURCE = SUITES / "gtest_states"
 def binaries(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gtest_states")
     shutil.copy(SOURCE / "suite.json", folder)
-    compiler = ["g++", "-std=c++17", "-O0", "-I", folder / "headers"]
-    (folder / "headers/gtest").mkdir(parents=True)  # GoogleTest's own, read once and kept
-    subprocess.run([*compiler, "-x", "c++-header", "-", "-o", folder / "headers/gtest/gtest.h.gch"], input=b"#include <gtest/gtest.h>\n", check=True)
+    compiler = ["g++", "-std=c++17", "-O0"]
+    read_once = folder / "headers/gtest/gtest.h"  # what it includes is GoogleTest's own
+    read_once.parent.mkdir(parents=True)
+    read_once.write_text("#include_next <gtest/gtest.h>\n")
+    compiler += ["-I", folder / "headers"]
+    subprocess.run([*compiler, "-x", "c++-header", read_once, "-o", f"{read_once}.gch"], check=True)
     builds = [[*compiler, f"-D{kind.upper()}", SOURCE / "states.cc", "-lgtest", "-lgtest_main", "-lpthread", "-o",
                folder / kind] for kind in KINDS]
     builds += [[*compiler, *define, SOURCE / "other.cc", "-o", folder / name]

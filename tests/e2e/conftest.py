@@ -60,7 +60,7 @@ def runner(program, tmp_path):
 
 @pytest.fixture(scope="session")
 def states_run(program, tmp_path_factory):
-    """One run of suites/unittest_states under the shim, which takes 45 s. For tests that only read it."""
+    """One run of suites/unittest_states under the shim, which takes 30 s. For tests that only read it."""
     return make_runner(program, tmp_path_factory.mktemp("states"))(SUITES / "unittest_states", "--python", sys.executable)
 
 

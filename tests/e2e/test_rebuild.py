@@ -309,10 +309,10 @@ def test_a_bad_record_loses_only_its_own_run(runner, tmp_path, fingerprint):
 
 
 def test_a_rebuild_reads_one_record_at_a_time(runner, program, tmp_path):
-    """Each of twelve records has a command line of 600,000 words, about 20 MB in memory."""
+    """Each of six records has a command line of 600,000 words, about 20 MB in memory."""
     [line, *rest] = (import_xml(runner, tmp_path, "s") / "record.jsonl").read_text().splitlines()
     peaks = []
-    for count in 1, 12:
+    for count in 1, 6:
         runs = tmp_path / str(count) / "runs"
         for number in range(count):
             record = json.loads(line)

@@ -33,7 +33,7 @@ UNITTEST = {
     }),
     "tests/test_hang.py": ("timed_out", {
         "Hang::test_1_before": ("passed", "", ["untouched"]),
-        "Hang::test_2_hangs": ("timed_out", "timed out after 20.0s", []),
+        "Hang::test_2_hangs": ("timed_out", "timed out after 10.0s", []),
         "Hang::test_3_after": ("passed", "", ["untouched"]),
     }),
     "tests/test_skipped_module.py": ("completed", {

@@ -18,6 +18,7 @@ import sys
 import pytest
 
 import warm_children
+from machinery import script
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHIM = ROOT / "shim"
@@ -159,6 +160,40 @@ def child(library, tmp_path):
 def warm_child(library, tmp_path):
     """The same, warm."""
     return functools.partial(run_child, library, tmp_path, warm=True)
+
+
+@pytest.fixture(scope="session")
+def inductor_cache(tmp_path_factory):
+    """A shared cache: the compiler runs once for the same code."""
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path_factory.mktemp("inductor")),
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
+    }
+
+
+# Groups of machinery that begin no thread and no process: they do not tell a fork from a process of
+# their own.
+WARM_GROUPS = ("everyday", "compiling", "tracing", "transforms", "objects")
+
+
+@pytest.fixture(scope="session")
+def machinery(library, tmp_path_factory):
+    """machinery(group, device, …): the process that ran a group's cases, on "cpu" without the shim."""
+
+    def run(group, device, env):
+        return run_child(
+            library, tmp_path_factory.mktemp(group), script(group, device), active=device == "cuda", env=env,
+            warm=group in WARM_GROUPS,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def plain(machinery, inductor_cache):
+    """plain(group): the process that ran its cases on the CPU, without the shim."""
+    return functools.cache(lambda group: machinery(group, "cpu", inductor_cache))
 
 
 @pytest.fixture(scope="module")

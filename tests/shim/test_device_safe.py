@@ -29,7 +29,7 @@ END = "\nprint(json.dumps(answer))\n"
 
 
 @pytest.fixture
-def on(library, child):
+def on(library, warm_child):
     """on(device, script): `answer` of a script that runs on a simulated device; "": without the shim."""
 
     def run(device, script, **env):
@@ -37,7 +37,7 @@ def on(library, child):
             env["TORCHDEVICE_SIMULATE"] = device
         else:  # as where the package is installed
             env["PYTHONPATH"] = str(pathlib.Path(library).parent)
-        return child(BEGIN + script + END, active=bool(device), env=env).answer
+        return warm_child(BEGIN + script + END, active=bool(device), env=env).answer
 
     return run
 

@@ -3,8 +3,8 @@ and programs still work. tests/sweep/host_callers.py shows which rows they need.
 
 import pytest
 
-from conftest import older_than, run_child
-from machinery import cases, script
+from conftest import older_than
+from machinery import cases
 
 ON_MPS = {
     "TORCHDEVICE_SIMULATE": "mps",
@@ -14,9 +14,9 @@ ON_MPS = {
 
 
 @pytest.fixture
-def on_mps(child):
+def on_mps(warm_child):
     def run(script, **env):
-        return child("import json, torch\nfrom torch import nn\n" + script, env={**ON_MPS, **env})
+        return warm_child("import json, torch\nfrom torch import nn\n" + script, env={**ON_MPS, **env})
 
     return run
 
@@ -87,14 +87,8 @@ NOT_ON_A_MAC = {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_programs_give_the_same_results_in_mode_full(library, tmp_path, group):
-    answers = []
-    for device in ("cpu", "cuda"):
-        (tmp_path / device).mkdir()
-        program = script(group, device)
-        ran = run_child(library, tmp_path / device, program, active=device == "cuda", env=ON_MPS)
-        answers.append(ran.answer)
-    without, under = answers
+def test_programs_give_the_same_results_in_mode_full(machinery, plain, group):
+    without, under = plain(group).answer, machinery(group, "cuda", ON_MPS).answer
     differ = {name: under[name] for name in cases(group) if under[name] != without[name]}
     expected = {name for of, name in NOT_ON_A_MAC if of == group}
     if group == "everyday" and older_than("2.13"):  # a worker's batch is in host memory

@@ -30,7 +30,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", ["mps", "cuda"])
-def test_refusals_are_written_down_with_their_line_and_the_result_is_the_cpus(child, name):
+def test_refusals_are_written_down_with_their_line_and_the_result_is_the_cpus(warm_child, name):
     cases = REFUSED[name]
     lines = ["import torch", f"d = '{name}'", "x = torch.eye(3, device=d) * 2", "c = torch.eye(3) * 2", "same = []"]
     for expression, _ in cases:
@@ -40,7 +40,7 @@ def test_refusals_are_written_down_with_their_line_and_the_result_is_the_cpus(ch
         lines.append("a, b = (t[0] if isinstance(t, tuple) else torch.as_tensor(t) for t in (a, b))")
         lines.append("same.append(torch.equal(a.cpu(), b))")
     lines.append("print(all(same), len(same))")
-    ran = child("\n".join(lines) + "\n", env={**device(name), **GOING, "PYTORCH_ENABLE_MPS_FALLBACK": "0"})
+    ran = warm_child("\n".join(lines) + "\n", env={**device(name), **GOING, "PYTORCH_ENABLE_MPS_FALLBACK": "0"})
     assert ran.stdout.strip() == f"True {len(cases)}", ran.stdout + ran.stderr
     refused = {line["line"]: line["message"] for line in ran.record if line.get("kind") == "refusal"}
     for i, (expression, message) in enumerate(cases):
@@ -65,10 +65,10 @@ print(loss.device.type, all(p.grad is not None for p in model.parameters()))
     assert refused == {"aten::_pdist_forward", "aten::_pdist_backward"}
 
 
-def test_what_leaves_nothing_to_compute_is_still_raised(child):
+def test_what_leaves_nothing_to_compute_is_still_raised(warm_child):
     script = "import torch\nfor make in (lambda: torch.ones(1, device='mps:3'), lambda: torch.mps.compile_shader('')):\n" \
              "    try:\n        make()\n    except (RuntimeError, NotImplementedError) as error:\n        print(type(error).__name__)\n"
-    ran = child(script, env={**device("mps"), **GOING})
+    ran = warm_child(script, env={**device("mps"), **GOING})
     assert len(ran.stdout.split()) == 2, ran.stdout + ran.stderr
 
 

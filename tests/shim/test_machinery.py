@@ -1,12 +1,12 @@
 """Tests that torch's machinery gives equal results on "cuda" with the shim and on "cpu" without."""
 
+import functools
 import pathlib
 import re
 
 import pytest
 
-from conftest import run_child
-from machinery import cases, script
+from machinery import cases
 
 HERE = pathlib.Path(__file__).parent
 
@@ -18,35 +18,9 @@ ASKING_ANEW = ("fresh",)
 
 
 @pytest.fixture(scope="module")
-def inductor_cache(tmp_path_factory):
-    """A shared cache: the compiler runs once for the same code."""
-    return {
-        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path_factory.mktemp("inductor")),
-        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
-        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-    }
-
-
-@pytest.fixture(scope="module")
-def groups(library, tmp_path_factory, inductor_cache):
+def groups(machinery, plain, inductor_cache):
     """groups(name): the child processes that ran the group without and with the shim."""
-    ran = {}
-
-    def get(group):
-        if group not in ran:
-            ran[group] = [
-                run_child(
-                    library,
-                    tmp_path_factory.mktemp(group),
-                    script(group, device),
-                    active=device == "cuda",
-                    env=inductor_cache,
-                )
-                for device in ("cpu", "cuda")
-            ]
-        return ran[group]
-
-    return get
+    return functools.cache(lambda group: (plain(group), machinery(group, "cuda", inductor_cache)))
 
 
 UNSANITIZED = {"inductor": "starts compilers, which would be preloaded, too"}

@@ -41,7 +41,7 @@ print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), torch.ve
     assert answer == [count == 1, count, "12.6"]
 
 
-def test_torch_code_that_reads_the_cuda_version_works(child):
+def test_torch_code_that_reads_the_cuda_version_works(warm_child):
     """torch branches on torch.version.cuda and must find what a CUDA build has."""
     pytest.importorskip("expecttest")
     script = """
@@ -69,7 +69,7 @@ print(json.dumps({
     "strides": strides,
 }))
 """
-    assert child(script).answer == {
+    assert warm_child(script).answer == {
         "cache": "12.6",
         "context": ["CUDA", "12.6"],
         "testing": [[12, 6], True, False, False],
@@ -110,7 +110,7 @@ print(json.dumps([ran, bad]))
 """
 
 
-def test_autocast_casts_every_op_of_torchs_cuda_lists(child):
+def test_autocast_casts_every_op_of_torchs_cuda_lists(warm_child):
     pytest.importorskip("expecttest")
     groups = [
         ("torch_fp16", "float16", "torch"),
@@ -124,7 +124,7 @@ def test_autocast_casts_every_op_of_torchs_cuda_lists(child):
         ("methods_fp32", "float32", "None"),
         ("methods_expect_builtin_promote", "float32", "None"),
     ]
-    ran, bad = child(LISTS.format(device="cuda", prefix="Autocast", groups=groups)).answer
+    ran, bad = warm_child(LISTS.format(device="cuda", prefix="Autocast", groups=groups)).answer
     assert ran > 100
     # Ops that only CUDA has.
     assert bad == [
@@ -133,7 +133,7 @@ def test_autocast_casts_every_op_of_torchs_cuda_lists(child):
     ]
 
 
-def test_cpu_autocast_is_unchanged(child):
+def test_cpu_autocast_is_unchanged(warm_child):
     pytest.importorskip("expecttest")
     groups = [
         ("torch_16", "float16", "torch"),
@@ -151,4 +151,4 @@ ops = (torch.exp, torch.sum, torch.norm, lambda x: torch.softmax(x, 0), torch.lo
 with torch.autocast("cpu", dtype=torch.bfloat16):
     print(json.dumps([ran, bad, [str(op(x).dtype) for op in ops]]))
 """
-    assert child(script).answer == child(script, active=False).answer
+    assert warm_child(script).answer == warm_child(script, active=False).answer

@@ -15,8 +15,8 @@ def by_test(ran):
     return counts
 
 
-def test_file_and_line_of_a_request_are_exact(child):
-    ran = child(
+def test_file_and_line_of_a_request_are_exact(warm_child):
+    ran = warm_child(
         """import torch
 def outer(x):
     return torch.nn.Linear(2, 2).to(
@@ -36,8 +36,8 @@ b = outer("cuda")
     assert {e["kind"] for e in ran.devices()} == {"redirect"}
 
 
-def test_counts_belong_to_the_test_that_ran(child):
-    ran = child(
+def test_counts_belong_to_the_test_that_ran(warm_child):
+    ran = warm_child(
         """
 import torch, compat_shim
 def ask(n):
@@ -73,8 +73,8 @@ compat_shim.end_test()
     assert by_test(ran) == {("t::lazy", "aten::zeros"): 1}
 
 
-def test_a_crash_loses_only_the_running_tests_counts(child):
-    ran = child(
+def test_a_crash_loses_only_the_running_tests_counts(warm_child):
+    ran = warm_child(
         """
 import os, signal, torch, compat_shim
 for name in ("t::done", "t::killed"):
@@ -129,8 +129,8 @@ def test_every_normal_exit_writes_the_record(child, ending):
     assert by_test(ran) == {(None, "aten::zeros"): 1}
 
 
-def test_a_forked_child_counts_its_own_for_the_same_test(child):
-    ran = child(
+def test_a_forked_child_counts_its_own_for_the_same_test(warm_child):
+    ran = warm_child(
         """
 import os, torch, compat_shim
 compat_shim.begin_test("t::fork")
@@ -151,8 +151,8 @@ compat_shim.end_test()
     assert events.index(("session", forked)) < events.index(("device", forked))
 
 
-def test_every_thread_is_redirected_and_counted(child):
-    ran = child(
+def test_every_thread_is_redirected_and_counted(warm_child):
+    ran = warm_child(
         """
 import _thread, ctypes, json, threading, torch, compat_shim.state as state
 from concurrent.futures import ThreadPoolExecutor
@@ -176,8 +176,8 @@ print(json.dumps(made))
 
 
 @pytest.mark.unsanitized(reason="AddressSanitizer keeps freed memory")
-def test_the_record_does_not_grow_with_the_count(child):
-    ran = child(
+def test_the_record_does_not_grow_with_the_count(warm_child):
+    ran = warm_child(
         """
 import json, resource, torch, compat_shim.state
 library = compat_shim.state.library
@@ -194,8 +194,8 @@ print(json.dumps([library.site_count(), site["count"], grown < 4096]))
     assert ran.answer == [1, 100_000, True]
 
 
-def test_freed_code_is_counted_and_not_kept_alive(child):
-    ran = child(
+def test_freed_code_is_counted_and_not_kept_alive(warm_child):
+    ran = warm_child(
         """
 import gc, json, torch, weakref, compat_shim.state
 library = compat_shim.state.library
@@ -239,8 +239,8 @@ def test_each_site_is_logged_once(child, level, told):
     assert ran.stderr.splitlines().count(line) == told
 
 
-def test_names_that_are_not_utf8_are_recorded(child):
-    ran = child(
+def test_names_that_are_not_utf8_are_recorded(warm_child):
+    ran = warm_child(
         r"""
 import torch, compat_shim
 compat_shim.begin_test("t::\udcff")
@@ -253,8 +253,8 @@ compat_shim.end_test()
     assert "\ufffd" in event["test"] and event["file"].startswith("bad")
 
 
-def test_a_pending_exception_survives_recording(child):
-    ran = child(
+def test_a_pending_exception_survives_recording(warm_child):
+    ran = warm_child(
         """
 import json, torch
 try:

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from conftest import MPS, run_child
-from machinery import cases, script
+from conftest import MPS
+from machinery import cases
 
 BEGINNING = """
 import io, json, torch
@@ -271,25 +271,11 @@ NOT_ON_A_MAC = {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_machinery_cases_give_the_cpus_results(library, tmp_path_factory, group):
-    answers = {}
-    for device in ("cpu", "cuda"):
-        ran = run_child(
-            library,
-            tmp_path_factory.mktemp(group),
-            script(group, device),
-            active=device == "cuda",
-            env={
-                "TORCHDEVICE_SIMULATE": "mps",
-                "TORCHDEVICE_MODE": "missing",
-                "PYTORCH_ENABLE_MPS_FALLBACK": "1",
-            },
-        )
-        answers[device] = ran.answer
-    differ = {name for name in cases(group) if answers["cpu"][name] != answers["cuda"][name]}
-    assert differ == {name for of, name in NOT_ON_A_MAC if of == group}, json.dumps(
-        {name: answers["cuda"][name] for name in differ}, indent=1
-    )
+def test_machinery_cases_give_the_cpus_results(machinery, plain, group):
+    env = {**MPS["simulated"], "TORCHDEVICE_MODE": "missing", "PYTORCH_ENABLE_MPS_FALLBACK": "1"}
+    without, under = plain(group).answer, machinery(group, "cuda", env).answer
+    differ = {name: under[name] for name in cases(group) if under[name] != without[name]}
+    assert set(differ) == {name for of, name in NOT_ON_A_MAC if of == group}, json.dumps(differ, indent=1)
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])

@@ -47,9 +47,9 @@ print(json.dumps([
     assert [line for line in ran.stderr.splitlines() if not own.match(line)] == []
 
 
-def test_a_late_registered_op_is_redirected_through_its_calls(child):
+def test_a_late_registered_op_is_redirected_through_its_calls(warm_child):
     """The op's own Device argument reaches its kernel unchanged."""
-    ran = child(
+    ran = warm_child(
         """
 import json, torch
 library = torch.library.Library("late", "DEF")
@@ -67,7 +67,7 @@ print(json.dumps([x.device.type, seen]))
     assert [(e["op"], e["line"]) for e in ran.devices()] == [("aten::ones", 8)]
 
 
-def test_ops_without_a_device_are_unchanged(child):
+def test_ops_without_a_device_are_unchanged(warm_child):
     script = """
 import json, torch
 torch.manual_seed(0)
@@ -76,8 +76,8 @@ y = torch.linalg.qr(x).R.sum() + torch.fft.fft(x).abs().sum() + torch.nn.functio
 y = y + x.to(x).sum() + torch.sort(x).values[0, 0] + torch.einsum("ij,jk->", x, x)
 print(json.dumps(float(y)))
 """
-    active = child(script)
-    assert active.answer == child(script, active=False).answer
+    active = warm_child(script)
+    assert active.answer == warm_child(script, active=False).answer
     assert active.devices() == []
 
 

@@ -1,6 +1,6 @@
-"""Scripts in processes that are forked from one that has imported torch under the shim, and what
-optimizers import: most of what a script's own process costs are these imports. One such process for each environment. Each script
-still has a process and a record of its own.
+"""Scripts in processes that are forked from one that has imported torch, and what optimizers import:
+most of what a script's own process costs are these imports. One such process for each environment,
+with the shim or without. Each script still has a process and a record of its own.
 
 Not for tests of how the shim is activated, of what it does while modules are imported, or of how a
 process ends: those run scripts of their own (conftest.run_child).
@@ -34,7 +34,6 @@ class Warm:
         out, err = (open(file).read() for file in files)
         return subprocess.CompletedProcess([str(path)], code, out, err)
 
-
     def end(self):
         self.process.stdin.close()
         self.process.wait()
@@ -54,9 +53,8 @@ def run(path, folder, environ):
 def _serve():
     import torch._dynamo  # noqa: F401  the first step of an optimizer imports it
 
-    import compat_shim
-
-    counted = compat_shim.counted()
+    shim = sys.modules.get("compat_shim")  # none where it is not activated
+    counted = shim and shim.counted()
     gc.freeze()
     answers = os.fdopen(os.dup(1), "w")
     # What is buffered, or printed by accident, belongs to no answer.
@@ -77,7 +75,8 @@ def _serve():
     answers = None
     os.environ[OWN] = record
     os.chdir(folder)
-    compat_shim.record_anew(counted)
+    if shim:
+        shim.record_anew(counted)
     return path
 
 

@@ -398,6 +398,18 @@ TEST(PytestForeign, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {
     EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
+// A worker that dies prints on the line of a test that another one ended.
+TEST(PytestForeign, WhatADyingWorkerPrintsIsNoPartOfAName) {
+    const ModuleRecord part =
+        read_one(session("2 workers [2 items]\n\n"
+                         "[gw0] [ 50%] PASSED t.py::test_a Fatal Python error: Segmentation fault\n"
+                         "[gw1] [100%] PASSED t.py::test_b[Fatal Python error: x] \n\n" +
+                         ruled("2 passed in 0.01s")));
+    EXPECT_THAT(states(part),
+                ElementsAre("t.py::test_a passed", "t.py::test_b[Fatal Python error: x] passed"));
+    EXPECT_THAT(mismatches(part), IsEmpty());
+}
+
 // pytest of tests that run unittest.
 TEST(PytestForeign, ASessionWhoseTestsRunUnittest) {
     const std::string inner = "test_ok (t.Inner.test_ok) ... ok\n\n" + std::string(70, '-') +

@@ -94,8 +94,11 @@ bool set_node(PytestEvent& event, const Groups&) {
     return true;
 }
 
+// What a worker prints as it dies may follow on the same line.
 bool set_worker_node(PytestEvent& event, const Groups& found) {
-    event.name = found[2];
+    static const Pattern whole(COMPAT_FILE COMPAT_NAME);
+    const std::string_view alone = trimmed(found[2].substr(0, end_of_result(found[2])));
+    event.name = whole.match(alone) ? alone : found[2];
     event.status = status_of(found[1]);
     return event.of_worker = true;
 }

@@ -351,6 +351,12 @@ void add_doubts(const PytestFacts& facts, const PytestEnd& end, std::string_view
     add_if(record.closing && !end.sure, end.end,
            "the closing line is not of what stands before it");
     if (record.closing && end.sure) check_totals(record, end.end, kPytestAdvice);
+    // No doubt: it is rare, and nothing tells.
+    if (!facts.verbose && !facts.selected && record.closing &&
+        count_in(*record.closing, "xfailed") > 0)
+        record.diagnostics.push_back({"log", static_cast<std::int64_t>(end.end),
+                                      "with -q, a tear-down that broke as xfail expects counts as "
+                                      "one more xfailed test"});
 }
 
 }  // namespace

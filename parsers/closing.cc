@@ -18,24 +18,25 @@ using Counts = std::vector<std::pair<std::string, std::int64_t>>;
 
 // "1 failed, 2 passed" and "failures=1, skipped=2": pairs of `number` and its word.
 Counts counts_in(std::string_view text) {
-    static const Pattern part(R"((?:(\d+) ([a-z ]+)|([a-z ]+)=(\d+))(?:, (.*))?)");
+    static const Pattern part(R"((?:(\d+) ([a-z ]+)|([a-z ]+)=(\d+))(?:, |$))");
     Counts counts;
-    while (const auto found = part.match(text)) {
-        const auto& [all, number, word, other_word, other_number, rest, _6] = *found;
+    while (const auto found = part.match_beginning(text)) {
+        const auto& [all, number, word, other_word, other_number, _5, _6] = *found;
         std::string key(word.empty() ? other_word : word);
         if (key == "error" || key == "warning") key += 's';
         counts.emplace_back(std::move(key),
                             number_of(word.empty() ? other_number : number).value_or(0));
-        text = rest;
+        text.remove_prefix(all.size());
     }
     return counts;
 }
 
 // The closing whose "Ran" line begins at `ran`.
 std::optional<FoundClosing> unittest_closing_at(std::string_view log, size_t ran) {
-    const size_t rule = ran < kRule.size() ? log.size() : log.rfind(kRule, ran - kRule.size());
-    if (rule >= ran || !trimmed(log.substr(rule + kRule.size(), ran - rule - kRule.size())).empty())
-        return std::nullopt;
+    std::string_view before = log.substr(0, ran - (ran > 0));
+    if (before.ends_with('\r')) before.remove_suffix(1);
+    if (!before.ends_with(kRule)) return std::nullopt;
+    const size_t rule = before.size() - kRule.size();
     Lines lines(log, ran);
     lines.next();
     const std::string_view first = lines.line();

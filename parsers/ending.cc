@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "parsers/closing.h"
+#include "parsers/outcomes.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {
@@ -44,8 +45,6 @@ constexpr std::array<std::string_view, 3> kExitTypes{"SystemExit", "KeyboardInte
 constexpr std::array<std::string_view, 4> kBrokenWords{"failed", "failures", "errors",
                                                        "unexpected successes"};
 constexpr int kInterrupted = 2;  // pytest's: a plugin or an error in collection stopped it
-
-bool is_broken(State state) { return state == State::failed || state == State::errored; }
 
 // What became of the module.
 struct Finding {
@@ -194,9 +193,9 @@ struct Settling {
     [[nodiscard]] bool has_broken() const {
         const auto broke = [&](const CaseRecord& c) {
             // That one died and its framework went on is what CTest alone may say.
-            return is_broken(c.state) || c.state == State::crashed || c.state == State::timed_out ||
-                   (!is_pytest() && c.state == State::xpassed) ||
-                   std::ranges::any_of(c.subcases, is_broken, &SubCase::state);
+            return is_failure(c.state) || c.state == State::crashed ||
+                   c.state == State::timed_out || (!is_pytest() && c.state == State::xpassed) ||
+                   std::ranges::any_of(c.subcases, is_failure, &SubCase::state);
         };
         const auto counts = [&](std::string_view word) {
             return record.closing && count_in(*record.closing, word) > 0;

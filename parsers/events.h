@@ -1,5 +1,5 @@
 // <attempt>.events.jsonl, as the harness writes it (docs/reference/file-formats.md), into a
-// ModuleRecord. Not for the log's text (unittest_text.h, pytest_text.h) nor for what the shim
+// ModuleRecord. Not for the log's text (parsers/import) nor for what the shim
 // recorded (devices.h).
 #pragma once
 

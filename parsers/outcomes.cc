@@ -1,5 +1,6 @@
 #include "parsers/outcomes.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "runner/base/framework.h"
@@ -23,12 +24,6 @@ constexpr CountedWord kCtestWords[] = {{"failed", State::failed}};
 constexpr std::array<std::span<const CountedWord>, kFrameworks.size()> kWords{
     kUnittestWords, kPytestWords, kGtestWords, kCtestWords};
 
-std::int64_t& count_of(OutcomeCounts& counts, State state) {
-    return counts[static_cast<size_t>(state)];
-}
-
-bool is_failure(State state) { return state == State::failed || state == State::errored; }
-
 // The state under which the framework counts a failure after the first.
 State counted_state(const Failure& failure, std::string_view framework) {
     if (failure.counted) return *failure.counted;
@@ -44,12 +39,18 @@ std::span<const CountedWord> counted_words(std::string_view framework) {
     return known ? kWords[static_cast<size_t>(*known)] : std::span<const CountedWord>();
 }
 
+bool has_failure(const CaseRecord& test, State counted) {
+    const auto is_it = [&](const Failure& f) { return f.counted == counted; };
+    return (test.failure && is_it(*test.failure)) ||
+           std::any_of(test.also.begin(), test.also.end(), is_it);
+}
+
 void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view framework) {
     const State own = c.call_state.value_or(c.state);
     bool own_counted = false;
     const auto count = [&](const Failure& failure, State state) {
         if (!is_failure(state) && state != State::xfailed) return;
-        ++count_of(counts, state);
+        ++counts[state];
         // An expected failure of the tear-down is counted beside the outcome of the call.
         const bool is_expected_teardown =
             state == State::xfailed && failure.phase == Phase::teardown;
@@ -57,9 +58,9 @@ void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view f
     };
     if (c.failure) count(*c.failure, c.failure->counted.value_or(c.state));
     for (const Failure& more : c.also) count(more, counted_state(more, framework));
-    if (!own_counted) ++count_of(counts, own);
+    if (!own_counted) ++counts[own];
     for (const SubCase& sub : c.subcases)
-        if (is_failure(sub.state) || sub.state == State::skipped) ++count_of(counts, sub.state);
+        if (is_failure(sub.state) || sub.state == State::skipped) ++counts[sub.state];
 }
 
 }  // namespace compat::parsers

@@ -11,7 +11,19 @@
 
 namespace compat::parsers {
 
-using OutcomeCounts = std::array<std::int64_t, kStateNames.size()>;  // by State
+// How many ended in each state.
+struct OutcomeCounts : std::array<std::int64_t, kStateNames.size()> {
+    using array::operator[];
+    std::int64_t& operator[](State s) { return (*this)[static_cast<size_t>(s)]; }
+    std::int64_t operator[](State s) const { return (*this)[static_cast<size_t>(s)]; }
+};
+
+[[nodiscard]] constexpr bool is_failure(State s) {
+    return s == State::failed || s == State::errored;
+}
+
+// Whether a failure of the test was counted so.
+[[nodiscard]] bool has_failure(const CaseRecord& test, State counted);
 
 // Adds what the framework counts for one case: the outcome of its call, each failure, and its
 // sub-tests that broke or were skipped.

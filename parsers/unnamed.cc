@@ -12,22 +12,25 @@ void Unnamed::keep_taken() {
         if (row.id.find("::<unnamed ") != std::string::npos) taken_.insert(row.id);
 }
 
+std::int64_t Unnamed::take_room(std::int64_t count) {
+    const std::int64_t fitting = std::clamp<std::int64_t>(count, 0, room_.left);
+    room_.left -= fitting;
+    added_ += fitting;
+    left_out_ += std::clamp<std::int64_t>(count, 0, kGreatestCount) - fitting;
+    return fitting;
+}
+
 void Unnamed::add(std::string_view path, std::int64_t count, const CaseRecord& like) {
     if (count <= 0) return;
-    count = std::min(count, kGreatestCount);
     keep_taken();
-    const std::int64_t fitting = std::min(count, room_.left);
     std::int64_t& number = last_number_[std::string(path)];
-    for (std::int64_t i = 0; i < fitting; ++i) {
+    for (std::int64_t left = take_room(count); left > 0; --left) {
         CaseRecord& row = record_.cases.emplace_back(like);
         do {
             row.name = fmt::format("<unnamed {}>", ++number);
             row.id = fmt::format("{}::{}", path, row.name);
         } while (taken_.contains(row.id));
     }
-    room_.left -= fitting;
-    added_ += fitting;
-    left_out_ += count - fitting;
 }
 
 void Unnamed::tell(size_t offset) const {

@@ -42,6 +42,9 @@ class Unnamed {
         add(path, count, like);
     }
 
+    // How many of `count` rows have room, which they take.
+    [[nodiscard]] std::int64_t take_room(std::int64_t count);
+
     // How many had no room.
     [[nodiscard]] std::int64_t left_out() const { return left_out_; }
 

@@ -37,13 +37,14 @@ shim=$(dirname "$COMPAT_SHIM_LIBRARY")  # a folder for what it was built from
 kept=$BUILD/share/runner/shims/$(basename "$shim")
 [ -d "$kept" ] || { rm -rf "$kept.new"; cp -R "$shim" "$kept.new" && mv "$kept.new" "$kept"; }
 declare -A PARTS=(
-    [e2e]="tests/e2e --ignore=tests/e2e/test_porting.py --ignore=tests/e2e/test_scan.py --ignore=tests/e2e/test_torture.py"
+    [e2e]="tests/e2e --ignore-glob=*/test_[a-f]*.py --ignore=tests/e2e/test_porting.py --ignore=tests/e2e/test_scan.py --ignore=tests/e2e/test_torture.py"
+    [e2e-a-f]="tests/e2e --ignore-glob=*/test_[g-z]*.py"
     [shim]="tests/shim --ignore=tests/shim/test_machinery.py --ignore=tests/shim/test_macos_build.py"
     [porting]="tests/e2e/test_porting.py tests/e2e/test_scan.py" [torture]=tests/e2e/test_torture.py
     [machinery]="tests/shim/test_machinery.py tests/shim/test_macos_build.py" [harness]=tests/harness
     [house]="tests/test_house.py tests/gpu tests/suites"
 )
-ORDER=(e2e shim porting torture machinery harness house)  # the longest first
+ORDER=(shim e2e e2e-a-f porting torture machinery harness house)  # the longest first
 part() {
     # shellcheck disable=SC2086  # several arguments
     "$PYTHON" -m pytest -q -rs --durations=20 -p no:cacheprovider ${PARTS[$1]} >"$BUILD/pytest-$1.log" 2>&1

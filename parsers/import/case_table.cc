@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -10,45 +11,59 @@
 
 namespace compat::parsers {
 
+namespace {
+
+// Names stand in the list itself: an index by their hashes copies none.
+size_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
+
+}  // namespace
+
 std::optional<size_t> CaseNames::last(const std::vector<CaseRecord>& cases, std::string_view name) {
-    const auto find = [&](std::uint32_t hash, std::string_view wanted) {
-        return by_name_.find(hash, [&](std::uint32_t at) { return cases[at].name == wanted; });
+    const auto find = [&](std::string_view wanted) -> std::uint32_t* {
+        const auto [begin, end] = by_name_.equal_range(hash_of(wanted));
+        const auto found = std::find_if(
+            begin, end, [&](const auto& known) { return cases[known.second].name == wanted; });
+        return found == end ? nullptr : &found->second;
     };
     while (before_.size() < cases.size()) {
         const auto i = static_cast<std::uint32_t>(before_.size());
-        const std::uint32_t hash = NameIndex::hash_of(cases[i].name);
-        std::uint32_t* const known = find(hash, cases[i].name);
+        std::uint32_t* const known = find(cases[i].name);
         before_.push_back(known ? std::exchange(*known, i) : kNone);
-        if (!known) by_name_.add(hash, i);
+        if (!known) by_name_.emplace(hash_of(cases[i].name), i);
     }
-    const std::uint32_t* const known = find(NameIndex::hash_of(name), name);
+    const std::uint32_t* const known = find(name);
     return known ? std::optional<size_t>(*known) : std::nullopt;
 }
 
-std::vector<size_t> CaseNames::all(const std::vector<CaseRecord>& cases, std::string_view name) {
-    std::vector<size_t> found;
-    if (const auto at = last(cases, name))
-        for (auto i = static_cast<std::uint32_t>(*at); i != kNone; i = before_[i])
-            found.push_back(i);
-    std::reverse(found.begin(), found.end());
-    return found;
+void CaseNames::cut(const std::vector<CaseRecord>& cases, size_t from) {
+    for (; before_.size() > from; before_.pop_back()) {
+        const auto i = static_cast<std::uint32_t>(before_.size() - 1);
+        const auto [begin, end] = by_name_.equal_range(hash_of(cases[i].name));
+        const auto found =
+            std::find_if(begin, end, [&](const auto& known) { return known.second == i; });
+        if (before_.back() == kNone)
+            by_name_.erase(found);
+        else
+            found->second = before_.back();
+    }
 }
 
 void number_repeated_ids(std::vector<CaseRecord>& cases) {
-    NameIndex by_id;
+    std::unordered_multimap<size_t, size_t> by_id;
     std::unordered_map<std::string, int> repeats;
+    const auto is_known = [&](const std::string& id) {
+        const auto [begin, end] = by_id.equal_range(hash_of(id));
+        return std::any_of(begin, end,
+                           [&](const auto& known) { return cases[known.second].id == id; });
+    };
     for (size_t i = 0; i < cases.size(); ++i) {
-        const auto is_known = [&](const std::string& id) {
-            return by_id.find(NameIndex::hash_of(id),
-                              [&](std::uint32_t at) { return cases[at].id == id; });
-        };
         std::string id = cases[i].id;
         while (is_known(id)) {
             int& n = repeats.try_emplace(cases[i].id, 1).first->second;
             id = fmt::format("{}#{}", cases[i].id, ++n);
         }
         cases[i].id = std::move(id);
-        by_id.add(NameIndex::hash_of(cases[i].id), static_cast<std::uint32_t>(i));
+        by_id.emplace(hash_of(cases[i].id), i);
     }
 }
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "parsers/name_index.h"
 #include "parsers/record.h"
 
 namespace compat::parsers {
@@ -19,19 +19,17 @@ class CaseNames {
     // The last one; those that were added since the last call are found, too.
     [[nodiscard]] std::optional<size_t> last(const std::vector<CaseRecord>& cases,
                                              std::string_view name);
-    // All, in their order.
-    [[nodiscard]] std::vector<size_t> all(const std::vector<CaseRecord>& cases,
-                                          std::string_view name);
-    // Before the list is cut.
-    void clear() {
-        by_name_.clear();
-        before_.clear();
+    // Of a case that it gave, the one before with its name.
+    [[nodiscard]] std::optional<size_t> before(size_t i) const {
+        return before_[i] == kNone ? std::nullopt : std::optional<size_t>(before_[i]);
     }
+    // Before the list is cut there.
+    void cut(const std::vector<CaseRecord>& cases, size_t from);
 
   private:
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
-    NameIndex by_name_;                  // the last one of each
+    std::unordered_multimap<size_t, std::uint32_t> by_name_;  // by its hash, the last one of each
     std::vector<std::uint32_t> before_;  // of each known case, the one before with its name
 };
 

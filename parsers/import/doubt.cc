@@ -34,7 +34,7 @@ void check_totals(ModuleRecord& record, size_t offset, std::string_view advice) 
     // pytest does not count apart which sub-tests it skipped.
     const bool subtests = count_in(*record.closing, "subtests passed") > 0;
     for (const CountedWord& known : counted_words(record.framework)) {
-        const std::int64_t ours = counts[static_cast<size_t>(known.state)];
+        const std::int64_t ours = counts[known.state];
         const std::int64_t theirs = count_in(*record.closing, known.word);
         if (ours == theirs || (subtests && known.state == State::skipped && theirs > ours))
             continue;

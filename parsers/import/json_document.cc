@@ -53,7 +53,7 @@ json read_json(std::string_view bytes, Diagnoser& diagnose) {
         return json::parse(mended(bytes));
     } catch (const json::parse_error& error) {
         diagnose.add(std::min(error.byte, bytes.size()),
-                     "the JSON document breaks off here; nothing of it is read");
+                     "the JSON document cannot be read from here on; nothing of it is");
     } catch (const json::exception& error) {
         diagnose.add(0, valid_utf8(error.what()));
     }

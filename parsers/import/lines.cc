@@ -50,11 +50,12 @@ bool LogLines::next() {
 std::string_view unwrapped(std::string_view text, std::string& plain) {
     plain.clear();
     bool same = true;
-    for (LogLines lines(text); lines.next();) {
-        same = same && lines.line().data() == text.data() + lines.offset();
+    size_t after = 0;
+    for (LogLines lines(text); lines.next(); after = lines.after()) {
+        same = same && lines.offset() == after && lines.line().data() == text.data() + after;
         plain.append(lines.line()).push_back('\n');
     }
-    return same ? text : std::string_view(plain);
+    return same && after == text.size() ? text : std::string_view(plain);
 }
 
 std::string announced_file(std::string_view line) {

@@ -1,9 +1,10 @@
-// A regular expression that a whole line must match, with what its groups took. Not for many
-// expressions looked for in one text (diagnosis/pattern_set.h).
+// A regular expression for one line, whole, at its beginning or at its end, with what its groups
+// took. Not for many expressions looked for in one text (diagnosis/pattern_set.h).
 #pragma once
 
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -38,7 +39,7 @@ class Pattern {
     [[nodiscard]] std::optional<Groups> matched(std::string_view line, RE2::Anchor anchor) const {
         std::array<re2::StringPiece, std::tuple_size_v<Groups>> found;
         if (!re_.Match({line.data(), line.size()}, 0, line.size(), anchor, found.data(),
-                       1 + re_.NumberOfCapturingGroups()))
+                       std::min(1 + re_.NumberOfCapturingGroups(), static_cast<int>(found.size()))))
             return std::nullopt;
         Groups groups;
         for (size_t i = 0; i < groups.size(); ++i) groups[i] = {found[i].data(), found[i].size()};

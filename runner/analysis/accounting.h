@@ -3,17 +3,17 @@
 // (parsers/closing.h) nor for the exit code of a mismatch (verdict.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "parsers/outcomes.h"
 #include "parsers/record.h"
 
 namespace compat::analysis {
 
-using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
+using StateCounts = parsers::OutcomeCounts;
 
 // Two counts of the same thing that differ.
 struct Mismatch {

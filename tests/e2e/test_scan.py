@@ -383,7 +383,8 @@ def test_ctrl_c_ends_the_search_for_replacements(program, python, tmp_path):
     for pid in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
         os.kill(int(pid), signal.SIGINT)
     out, _ = process.communicate(timeout=20)
-    assert process.returncode == 130 and "interrupted: nothing is written" in out, out
+    # Of a tool that had only just started, the runner says no more than that.
+    assert process.returncode == 130 and "runner: interrupted" in out, out
     assert (tmp_path / "project/tests/test_a.py").read_text() == code
 
 

@@ -462,7 +462,7 @@ def test_a_browser_shows_the_pages_and_asks_nobody_else(server, report):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
         page.on("console", lambda message: faults.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
         page.on("request", lambda request: request.url.startswith(server.url) or faults.append(f"request: {request.url}"))

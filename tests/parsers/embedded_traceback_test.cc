@@ -1,9 +1,9 @@
 // Which traceback inside a message is taken for the cause.
-#include "parsers/diagnosis/traceback.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "parsers/diagnosis/traceback.h"
 
 namespace compat::parsers {
 namespace {

@@ -128,8 +128,8 @@ std::vector<Monster> monsters() {
         {"unittest_great_closing",
          [](size_t) {
              return std::string(70, '-') +
-                    "\nRan 9223372036854775807 tests in 0.1s\n\nOK (skipped="
-                    "9223372036854775807, expected failures=9223372036854775807)\n";
+                    "\nRan 999999999999999999 tests in 0.1s\n\nOK (skipped="
+                    "999999999999999999, expected failures=999999999999999999)\n";
          }},
         {"unittest_sections",
          [](size_t size) { return filled(std::string(70, '=') + "\nFAIL: t (m.A.t)\n", size); }},
@@ -137,6 +137,45 @@ std::vector<Monster> monsters() {
          [](size_t size) {
              return filled("test_a (m.A.test_a) ... \n" + kRule + "Ran 5 tests in 0.1s\n\nOK\n",
                            size);
+         }},
+        {"unittest_verdict",
+         [](size_t size) {
+             return kRule + "Ran 1 test in 0.1s\n\nOK (a=1" + filled(", a=1", size) + ")\n";
+         }},
+        {"unittest_namesakes",
+         [](size_t size) {
+             return filled("t (m.A.t) ... FAIL\n", size / 2) +
+                    filled(std::string(70, '=') + "\nFAIL: t (m.A.t)\n" + kRule, size / 2);
+         }},
+        {"unittest_odd_headings",
+         [](size_t size) {
+             return filled(
+                 " (m.)\nx ... ok\n foo (m. foo)\nx ... ok\n"
+                 "x: test/x (m.A) ... foo (q.test/x (m.A) ... foo)\n",
+                 size);
+         }},
+        {"pytest_long_name", [](size_t size) { return kSession + "t.py" + filled("::a", size); }},
+        {"pytest_outcomes_of_open_tests",
+         [](size_t size) {
+             return kSession + numbered("t.py::t% PASSED\n", size / 2) +
+                    numbered("t.py::a% x\nt.py::b% PASSED\nPASSED\n", size / 2);
+         }},
+        {"pytest_counted_subtests",
+         [](size_t size) {
+             return filled(kSession +
+                               "t.py uF\n=== short test summary info ===\n"
+                               "FAILED t.py::a\n=== 999999 failed in 0.1s ===\n",
+                           size / 8);
+         }},
+        {"ends_with_failures",
+         [](size_t size) {
+             return kOfOne + "[ RUN      ] A.b\n" + filled("a.cc:1: Failure\nx\n", size / 2) +
+                    filled("[  FAILED  ] A.b (0 ms)\n", size / 2);
+         }},
+        {"runs_within_tests",
+         [](size_t size) {
+             return numbered(kOfOne + "[ RUN      ] A.b%\n", size / 2) +
+                    filled("[       OK ] A.b (0 ms)\n", size / 2);
          }},
         {"progress", [](size_t size) { return std::string(size, '.') + "\n"; }},
         {"pytest_starts",
@@ -146,7 +185,9 @@ std::vector<Monster> monsters() {
          [](size_t) {
              return std::string(
                  "=== test session starts ===\ncollected 9223372036854775807 items\n"
-                 "=== 9223372036854775807 passed, 9223372036854775807 skipped in 0.1s ===\n");
+                 "=== 999999999999999999 passed, 999999999999999999 skipped in 0.1s ===\n"
+                 "=== test session starts ===\ncollected 9223372036854775807 items\n"
+                 "INTERNALERROR> Traceback (most recent call last):\nINTERNALERROR> E: no\n");
          }},
         {"pytest_headings",
          [](size_t size) { return "=== FAILURES ===\n" + filled("___ a b c d e f ___\n", size); }},

@@ -169,7 +169,11 @@ std::vector<Diagnostic> read_googletest_json(const ForeignFile& file, const SeeP
     const json document = read_json(file.bytes, diagnose);
     if (!document.is_object()) return diagnostics;
     pugi::xml_document xml;
-    add_as_xml(xml.append_child("testsuites"), document);
+    pugi::xml_node root = xml.append_child("testsuites");
+    add_as_xml(root, document);
+    // By this the XML's reader knows GoogleTest's.
+    root.remove_attribute("name");
+    root.append_attribute("name").set_value("AllTests");
     return read_junit_document(xml, file, see);
 }
 

@@ -107,6 +107,10 @@ Event event_of(std::string_view line) {
     return last;
 }
 
+// Ends of one test, and runs within one another's tests: more than that no test prints.
+constexpr int kMostEnds = 16;
+constexpr size_t kDeepestRun = 16;
+
 // One run of one binary.
 class Run {
   public:
@@ -202,8 +206,7 @@ class Run {
 
   private:
     void ambiguous(size_t offset, std::string_view what) {
-        record_.diagnostics.push_back(
-            doubt(offset, what, "import the file of --gtest_output=xml instead"));
+        add_doubt(record_, offset, what, "import the file of --gtest_output=xml instead");
     }
 
     size_t add(std::string_view name) {
@@ -226,7 +229,8 @@ class Run {
             if (!is_new && record_.cases[i].state == event.state) return;
             if (!is_new) ambiguous(offset, "the list at the end has another result of a test");
             set_result(i, event, {});
-        } else if (running_ || (!is_new && ended_ == known->second)) {
+        } else if (running_ || (!is_new && ended_ == known->second && ends_ < kMostEnds)) {
+            ends_ = running_ ? 1 : ends_ + 1;
             ended_ = running_ ? running_ : ended_;
             set_result(*ended_, event, googletest_failures(output_));
             outside_from_ = output_.size();
@@ -343,6 +347,7 @@ class Run {
     std::string suite_;
     std::string output_;                     // since the last event
     std::optional<size_t> running_, ended_;  // the test that runs, and the one that ended last
+    int ends_ = 0;                           // of the latter
     size_t outside_from_ = 0;                // in the output, where that of the latter is over
     std::optional<size_t> stray_;            // where another test began in the one that runs
     std::optional<std::int64_t> header_;
@@ -397,7 +402,8 @@ class TextReader {
     void open(const Event& event, size_t offset) {
         const bool same = is_next_iteration(event);
         if (!runs_.empty()) binaries_ = runs_.back().binary();
-        if (!runs_.empty() && !runs_.front().is_running()) hand_on(/*more_follows=*/true);
+        if (!runs_.empty() && (!runs_.front().is_running() || runs_.size() == kDeepestRun))
+            hand_on(/*more_follows=*/true);
         runs_.emplace_back(file_, same ? std::max(binaries_, 1) : binaries_ + 1, offset);
     }
 

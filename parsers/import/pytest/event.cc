@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <utility>
 
 #include "parsers/closing.h"
+#include "parsers/import/fields.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/pattern.h"
 #include "parsers/text.h"
@@ -53,7 +53,7 @@ State state_of_outcome(std::string_view word) {
 
 PytestStatus status_of(std::string_view word, std::string_view reason = {},
                        std::string_view seconds = {}) {
-    return {state_of_outcome(word), valid_utf8(reason), std::atof(std::string(seconds).c_str())};
+    return {state_of_outcome(word), valid_utf8(reason), file_seconds(seconds)};
 }
 
 bool set_rest(PytestEvent& event, const Groups& found) {

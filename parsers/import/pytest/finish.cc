@@ -23,13 +23,6 @@ namespace {
 constexpr std::string_view kPytestAdvice =
     "import JUnit XML (--junit-xml), or run again with -v, without -s and without -p no:terminal";
 
-bool is_failed(State state) { return state == State::failed || state == State::errored; }
-
-bool has_failure(const CaseRecord& c, State counted) {
-    const auto is_it = [&](const Failure& f) { return f.counted == counted; };
-    return (c.failure && is_it(*c.failure)) || std::any_of(c.also.begin(), c.also.end(), is_it);
-}
-
 // "AssertionError: 1 != 2" of the summary: all there is where no section tells more.
 Failure summarised(std::string_view why, State counted) {
     static const Pattern typed(R"(([^ \[(:]+): (.*))");
@@ -116,7 +109,7 @@ void PytestFinish::add_summaries() {
     for (const PytestFacts::Section& section : facts_.sections) headings_.insert(section.heading);
     for (const PytestSummary& summary : facts_.summaries) {
         if (summary.count > 0) continue;
-        if (facts_.verbose && (!is_failed(summary.state) || summary.of_subtest)) continue;
+        if (facts_.verbose && (!is_failure(summary.state) || summary.of_subtest)) continue;
         const SummaryText text = split(summary);
         if (text.node.find("::") == std::string_view::npos) continue;
         const size_t i = facts_.place_of(text.node);
@@ -214,7 +207,7 @@ void PytestFinish::add_summarised() {
     for (size_t i = 0; i < facts_.cases.size(); ++i)
         for (const SubCase& sub : facts_.cases[i].subcases) told.emplace(i, sub.label);
     for (const PytestSummary& summary : facts_.summaries) {
-        if (!is_failed(summary.state) || summary.count > 0) continue;
+        if (!is_failure(summary.state) || summary.count > 0) continue;
         const SummaryText text = split(summary);
         const bool of_test = text.node.find("::") != std::string_view::npos;
         if (!of_test && summary.state == State::failed) continue;
@@ -314,7 +307,7 @@ void PytestFinish::settle_quiet() {
         CaseRecord& c = facts_.cases[errors_[k]];
         if (c.phase != Phase::teardown || c.call_state != State::passed) continue;
         if (!told && others) doubt_ = "no line tells what tests came to whose tear-down broke";
-        if (told && !is_failed(facts_.before_errors[k])) c.call_state = facts_.before_errors[k];
+        if (told && !is_failure(facts_.before_errors[k])) c.call_state = facts_.before_errors[k];
     }
     const auto failed =
         std::count_if(facts_.summaries.begin(), facts_.summaries.end(),
@@ -378,9 +371,7 @@ FinishedPytestSession finish_pytest_session(PytestSession session, const PytestE
     number_repeated_ids(record.cases);
     record.closing = end.closing;
     // With -qq nothing is its closing.
-    const bool broke = facts.counts[static_cast<size_t>(State::failed)] +
-                           facts.counts[static_cast<size_t>(State::errored)] >
-                       0;
+    const bool broke = facts.counts[State::failed] + facts.counts[State::errored] > 0;
     const bool ended = !facts.started && !end.died && facts.internal_error.empty() &&
                        (facts.all_ran || !facts.stopped.empty()) && (!broke || end.summarised);
     finished.course.finished = end.closing || ended;

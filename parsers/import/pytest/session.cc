@@ -13,8 +13,6 @@ namespace compat::parsers {
 
 namespace {
 
-size_t number(State state) { return static_cast<size_t>(state); }
-
 // The words with which a section's heading says where a test broke.
 struct HeadingWord {
     std::string_view prefix;
@@ -33,10 +31,10 @@ constexpr size_t kLongestHeading = 2000;
 }  // namespace
 
 std::string section_heading_of(std::string_view tail) {
-    std::string out(tail);
-    for (size_t at = out.find("::"); at < out.find('['); at = out.find("::", at))
-        out.replace(at, 2, ".");
-    return out;
+    const size_t parameters = std::min(tail.find('['), tail.size());
+    std::string name(tail.substr(0, parameters));
+    RE2::GlobalReplace(&name, "::", ".");
+    return name.append(tail.substr(parameters));
 }
 
 PytestHeadings::PytestHeadings(const std::vector<CaseRecord>& cases) {
@@ -117,12 +115,12 @@ void PytestSession::take_preamble(const PytestEvent& event) {
         facts_.version = valid_utf8(event.rest);
     } else {
         facts_.in_order = facts_.in_order && event.kind != PytestEvent::Kind::workers;
-        facts_.selected = number_of(event.name);
+        facts_.selected = std::min(number_of(event.name).value_or(kGreatestCount), kGreatestCount);
     }
-    if (event.kind != PytestEvent::Kind::collected || !facts_.selected) return;
+    if (event.kind != PytestEvent::Kind::collected) return;
     // "collected 5 items / 2 deselected / 1 skipped / 3 selected"
     for (auto found = part.match(event.rest); found; found = part.match((*found)[3])) {
-        const std::int64_t value = number_of((*found)[1]).value_or(0);
+        const std::int64_t value = std::min(number_of((*found)[1]).value_or(0), kGreatestCount);
         if ((*found)[2] == "deselected")
             facts_.selected = std::max<std::int64_t>(*facts_.selected - value, 0);
         if ((*found)[2] == "skipped") facts_.skipped_modules = value;
@@ -138,13 +136,13 @@ void PytestSession::say(PytestSaid& said, State state) {
         return;
     else
         mark = true;
-    ++facts_.counts[number(state)];
+    ++facts_.counts[state];
 }
 
 void PytestSession::unsay(PytestSaid& said) {
-    if (said.call) --facts_.counts[number(*said.call)];
-    facts_.counts[number(State::errored)] -= said.errored;
-    facts_.counts[number(State::xfailed)] -= said.excused;
+    if (said.call) --facts_.counts[*said.call];
+    facts_.counts[State::errored] -= said.errored;
+    facts_.counts[State::xfailed] -= said.excused;
     said = {};
 }
 
@@ -178,7 +176,7 @@ void PytestSession::take_outcome(const PytestStatus& status, size_t after) {
     if (!facts_.verbose || !facts_.in_order || facts_.cases.empty()) return;
     if (!is_open() && open_) {
         for (size_t i = *open_ + 1; i < facts_.said.size(); ++i) unsay(facts_.said[i]);
-        facts_.names.clear();
+        facts_.names.cut(facts_.cases, *open_ + 1);
         facts_.cases.resize(*open_ + 1);
         facts_.said.resize(*open_ + 1);
         open_.reset();
@@ -226,8 +224,8 @@ void PytestSession::take_characters(const PytestEvent& event, size_t offset, siz
         if (!state) continue;
         if (*state == State::errored) facts_.before_errors.push_back(last_character_);
         last_character_ = *state;
-        ++facts_.counts[number(*state)];
-        ++facts_.characters.back().counts[number(*state)];
+        ++facts_.counts[*state];
+        ++facts_.characters.back().counts[*state];
     }
 }
 
@@ -284,9 +282,9 @@ bool PytestSession::is_open() const {
 
 bool PytestSession::agrees(const Closing& closing) const {
     OutcomeCounts seen = facts_.counts;
-    seen[number(State::failed)] += facts_.broken_subtests;
+    seen[State::failed] += facts_.broken_subtests;
     if (!facts_.said.empty() && !facts_.said.back().any() && facts_.said.back().soft)
-        ++seen[number(*facts_.said.back().soft)];
+        ++seen[*facts_.said.back().soft];
     const bool subtests =
         facts_.broken_subtests + facts_.subtest_characters > 0 ||
         count_in(closing, "subtests passed") > 0 ||
@@ -295,7 +293,7 @@ bool PytestSession::agrees(const Closing& closing) const {
     const auto words = counted_words(name_of(Framework::pytest));
     return std::all_of(words.begin(), words.end(), [&](const CountedWord& known) {
         const std::int64_t counted = count_in(closing, known.word);
-        const std::int64_t had = seen[number(known.state)];
+        const std::int64_t had = seen[known.state];
         // Modules that could not be collected, or skip as a whole, and some sub-tests are counted
         // and have no line.
         const bool more = known.state == State::errored || known.state == State::skipped ||

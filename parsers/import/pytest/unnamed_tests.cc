@@ -14,8 +14,6 @@ namespace compat::parsers {
 
 namespace {
 
-std::int64_t& at(OutcomeCounts& counts, State state) { return counts[static_cast<size_t>(state)]; }
-
 class UnnamedPytest {
   public:
     UnnamedPytest(const PytestFacts& facts, const PytestEnd& end, ModuleRecord& record,
@@ -35,9 +33,7 @@ class UnnamedPytest {
     void add_skips(std::int64_t& left);
     void add_subtests(std::int64_t count);
     void mark_modules(std::int64_t more);
-    [[nodiscard]] std::int64_t seen(State state) const {
-        return facts_.counts[static_cast<size_t>(state)];
-    }
+    [[nodiscard]] std::int64_t seen(State state) const { return facts_.counts[state]; }
     [[nodiscard]] std::int64_t counted(std::string_view word) const {
         return end_.closing ? std::min(count_in(*end_.closing, word), kGreatestCount) : 0;
     }
@@ -58,7 +54,7 @@ void UnnamedPytest::add_skips(std::int64_t& left) {
         const size_t colon = std::min(text.find(": "), text.size());
         const std::string path = text.substr(0, text.find(':'));
         add(path, State::skipped, count, text.substr(std::min(colon + 2, text.size())));
-        at(by_file_[path], State::skipped) += count;
+        by_file_[path][State::skipped] += count;
         left -= count;
     }
 }
@@ -69,7 +65,8 @@ void UnnamedPytest::add_subtests(std::int64_t count) {
         record_.cases.begin(), record_.cases.end(),
         [](const CaseRecord& c) { return c.state == State::failed && c.subcases.empty(); });
     if (parent == record_.cases.end()) return;
-    for (std::int64_t n = 1; n <= std::min(count, Unnamed::kMost); ++n)
+    const std::int64_t fitting = unnamed_.take_room(count);
+    for (std::int64_t n = 1; n <= fitting; ++n)
         parent->subcases.push_back({"<unnamed " + std::to_string(n) + ">", State::failed, {}, {}});
 }
 
@@ -84,13 +81,12 @@ void UnnamedPytest::add_counted() {
             add_outcomes(by_file_[std::string(module_of(c))], c, record_.framework);
     }
     for (const CountedWord& known : counted_words(record_.framework)) {
-        if (end_.closing) at(left, known.state) = counted(known.word);
-        at(left, known.state) =
-            std::max<std::int64_t>(at(left, known.state) - at(named, known.state), 0);
+        if (end_.closing) left[known.state] = counted(known.word);
+        left[known.state] = std::max<std::int64_t>(left[known.state] - named[known.state], 0);
     }
     // What is counted as skipped and has neither a line nor a character are modules that skip as a
     // whole, and sub-tests, where the closing counts any.
-    const std::int64_t skips = at(left, State::skipped);
+    const std::int64_t skips = left[State::skipped];
     const std::int64_t beyond =
         end_.sure
             ? std::clamp<std::int64_t>(
@@ -101,15 +97,15 @@ void UnnamedPytest::add_counted() {
     const std::int64_t subskips = end_.sure ? std::min(skips - beyond, facts_.skipped_subtests) : 0;
     // Verbose, each test has its line: one that is missing shows in the totals.
     if (facts_.verbose) left = {};
-    at(left, State::skipped) = modules + (facts_.verbose ? 0 : skips - beyond - subskips);
+    left[State::skipped] = modules + (facts_.verbose ? 0 : skips - beyond - subskips);
     // Failures without a character are sub-tests.
     const std::int64_t subs =
         facts_.subtest_characters == 0
             ? 0
             : std::clamp<std::int64_t>(counted("failed") - seen(State::failed), 0,
-                                       at(left, State::failed));
-    at(left, State::failed) -= subs;
-    add_skips(at(left, State::skipped));
+                                       left[State::failed]);
+    left[State::failed] -= subs;
+    add_skips(left[State::skipped]);
     for (const PytestFacts::Characters& file : facts_.characters) {
         if (file.file.empty()) continue;
         OutcomeCounts& had = by_file_[file.file];
@@ -122,7 +118,7 @@ void UnnamedPytest::add_counted() {
         }
     }
     for (const CountedWord& known : counted_words(record_.framework))
-        add({}, known.state, at(left, known.state));
+        add({}, known.state, left[known.state]);
     mark_modules(modules);
     add_subtests(subs);
 }

@@ -164,17 +164,23 @@ class ScriptRun {
              size_t offset) {
         ModuleEnd& ended = module(path);
         if (ended.return_code) diagnose_.add(offset, path + " ended twice; its last end counts");
+        count(ended, -1);
         ended = {path, valid_utf8(how), code_in(code), seconds};
+        count(ended, 1);
+    }
+
+    void count(const ModuleEnd& module, int by) {
+        for (size_t i = 0; i < kLogTotals.size() && module.return_code; ++i)
+            if (*module.return_code >= kLogTotals[i].least &&
+                *module.return_code <= kLogTotals[i].most)
+                totals_[i] += by;
     }
 
     void check_total(std::string_view line, size_t offset) {
-        for (const LogTotal& total : kLogTotals) {
+        for (size_t i = 0; i < kLogTotals.size(); ++i) {
+            const LogTotal& total = kLogTotals[i];
             if (!line.starts_with(total.words)) continue;
-            const auto ours =
-                std::count_if(modules_.begin(), modules_.end(), [&](const ModuleEnd& module) {
-                    return module.return_code && *module.return_code >= total.least &&
-                           *module.return_code <= total.most;
-                });
+            const std::int64_t ours = totals_[i];
             const auto theirs = number_of(trimmed(line.substr(total.words.size())));
             if (theirs && *theirs != ours)
                 diagnose_.totals_differ(
@@ -201,6 +207,7 @@ class ScriptRun {
     Diagnoser& diagnose_;
     std::vector<ModuleEnd> modules_;
     std::unordered_map<std::string, size_t> by_path_;
+    std::array<std::int64_t, kLogTotals.size()> totals_{};
     std::optional<std::int64_t> announced_;
     std::string summarized_;  // the module whose status comes next
     bool due_ = false;        // one is under way

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
+#include "parsers/import/fields.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/pattern.h"
 #include "parsers/python_repr.h"
@@ -58,11 +58,9 @@ State state_of_word(std::string_view text) {
         ->state;
 }
 
-double seconds_in(std::string_view text) { return std::atof(std::string(text).c_str()); }
-
 UnittestStatus status_in(std::string_view word, std::string_view seconds) {
     constexpr std::string_view kSkipped = "skipped ", kTimedSkip = "skip: ";
-    UnittestStatus status{state_of_word(word), {}, seconds_in(seconds)};
+    UnittestStatus status{state_of_word(word), {}, file_seconds(seconds)};
     if (word.starts_with(kSkipped)) status.reason = unquoted_python(word.substr(kSkipped.size()));
     if (word.starts_with(kTimedSkip))
         status.reason = valid_utf8(trimmed(word.substr(kTimedSkip.size())));
@@ -134,7 +132,7 @@ bool is_duration(UnittestEvent& event) {
     const auto found = duration.match(event.line);
     event.header = found ? header_of((*found)[2]) : std::nullopt;
     event.kind = LineKind::duration;
-    if (event.header) event.seconds = seconds_in((*found)[1]);
+    if (event.header) event.seconds = file_seconds((*found)[1]);
     return event.header.has_value();
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <utility>
 
@@ -28,11 +29,6 @@ bool has(const std::vector<SubCase>& subs, State state) {
                        [&](const SubCase& sub) { return sub.state == state; });
 }
 
-bool counts(const CaseRecord& c, State state) {
-    const auto is_it = [&](const Failure& f) { return f.counted == state; };
-    return (c.failure && is_it(*c.failure)) || std::any_of(c.also.begin(), c.also.end(), is_it);
-}
-
 // Sections and lines of sub-tests onto the cases that they tell of.
 class Sections {
   public:
@@ -54,6 +50,13 @@ class Sections {
     UnittestNames& names_;
     Diagnoser diagnose_;
     std::unordered_map<std::string, size_t> labels_;  // behind the number of their case
+    // The tests with the name of the last one, and which of them is the next that had an error, and
+    // that failed.
+    struct Queue {
+        std::vector<size_t> tests;
+        std::array<size_t, 2> next{};
+    };
+    std::unordered_map<size_t, Queue> queues_;
 };
 
 void Sections::add(const Section& section) {
@@ -91,16 +94,22 @@ void Sections::add(const Section& section) {
 
 // Of several tests with the name the next one whose line says that it broke so.
 size_t Sections::owner_of(const UnittestHeader& header, State state, bool of_subtest) {
-    const std::vector<size_t> all = facts_.find(header);
-    if (all.empty()) {
+    const auto last = facts_.find(header);
+    if (!last) {
         facts_.said.emplace_back();
         facts_.cases.push_back(names_.case_of(header));
         return facts_.cases.size() - 1;
     }
-    const auto next = std::find_if(all.begin(), all.end(), [&](size_t i) {
-        return facts_.said[i].broken == state && !counts(facts_.cases[i], state);
-    });
-    return of_subtest || next == all.end() ? all.back() : *next;
+    if (of_subtest) return *last;
+    auto& [namesakes, next] = queues_[*last];
+    if (namesakes.empty()) {
+        for (std::optional<size_t> i = last; i; i = facts_.names.before(*i))
+            if (facts_.cases[*i].phase == facts_.cases[*last].phase) namesakes.push_back(*i);
+        std::reverse(namesakes.begin(), namesakes.end());
+    }
+    for (size_t& at = next[state == State::failed]; at < namesakes.size();)
+        if (const size_t i = namesakes[at++]; facts_.said[i].broken == state) return i;
+    return *last;
 }
 
 // The one with the label that no section has told of yet.
@@ -119,8 +128,8 @@ void resolve_broken(CaseRecord& c, const Said& said) {
         c.call_state = State::skipped;
     else
         c.reason.clear();
-    c.state = counts(c, State::failed) ? State::failed : State::errored;
-    if (said.broken && counts(c, *said.broken)) c.state = *said.broken;
+    c.state = has_failure(c, State::failed) ? State::failed : State::errored;
+    if (said.broken && has_failure(c, *said.broken)) c.state = *said.broken;
     if (c.failure->counted == c.state) return;
     std::swap(*c.failure, *std::find_if(c.also.begin(), c.also.end(),
                                         [&](const Failure& f) { return f.counted == c.state; }));
@@ -188,9 +197,7 @@ class UnnamedTests {
     [[nodiscard]] std::int64_t counted(std::string_view word) const {
         return std::min(count_in(*record_.closing, word), kGreatestCount);
     }
-    [[nodiscard]] std::int64_t seen(State state) const {
-        return facts_.characters[static_cast<size_t>(state)];
-    }
+    [[nodiscard]] std::int64_t seen(State state) const { return facts_.characters[state]; }
 
     const UnittestFacts& facts_;
     ModuleRecord& record_;
@@ -229,7 +236,7 @@ void UnnamedTests::add_skips() {
         more = counted("skipped") - static_cast<std::int64_t>(facts_.skips.size());
         OutcomeCounts ours{};
         for (const CaseRecord& c : record_.cases) add_outcomes(ours, c, record_.framework);
-        more -= ours[static_cast<size_t>(State::skipped)];
+        more -= ours[State::skipped];
     }
     for (const UnittestFacts::Skip& skip : facts_.skips) add_fixtures(1, skip.reason);
     add_fixtures(more, {});

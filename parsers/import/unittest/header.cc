@@ -88,7 +88,8 @@ std::optional<UnittestHeader> header_within(std::string_view line) {
                                 R"(\) \.\.\. .*))");
     if (line.find(") ... ") == std::string_view::npos) return std::nullopt;
     const auto found = within.match(line);
-    return found ? header_of((*found)[1]) : std::nullopt;
+    const auto header = found ? header_of((*found)[1]) : std::nullopt;
+    return header && header->rest.starts_with(kEllipsis) ? header : std::nullopt;
 }
 
 const UnittestFixture* unittest_fixture_of(std::string_view method) {

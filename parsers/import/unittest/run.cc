@@ -12,10 +12,6 @@ namespace compat::parsers {
 
 namespace {
 
-bool broke(State state) { return state == State::failed || state == State::errored; }
-
-size_t place_of(State state) { return static_cast<size_t>(state); }
-
 // Moves what came with case `from` or later.
 template <class T>
 std::vector<T> cut_tail(std::vector<T>& all, size_t from) {
@@ -29,11 +25,10 @@ std::vector<T> cut_tail(std::vector<T>& all, size_t from) {
 
 }  // namespace
 
-std::vector<size_t> UnittestFacts::find(const UnittestHeader& header) {
-    std::vector<size_t> found;
-    for (const size_t i : names.all(cases, unittest_name_of(header)))
-        if (cases[i].phase == unittest_phase_of(header)) found.push_back(i);
-    return found;
+std::optional<size_t> UnittestFacts::find(const UnittestHeader& header) {
+    auto i = names.last(cases, unittest_name_of(header));
+    while (i && cases[*i].phase != unittest_phase_of(header)) i = names.before(*i);
+    return i;
 }
 
 void UnittestRun::take_test(const UnittestHeader& header, UnittestNames& names, size_t after) {
@@ -73,7 +68,7 @@ void UnittestRun::take_status(const UnittestStatus& status, size_t after) {
     }
     UnittestFacts::Said& said = facts_.said.back();
     facts_.cases.back().duration_s += status.duration_s;
-    if (broke(status.state)) {
+    if (is_failure(status.state)) {
         if (!said.broken) said.broken = status.state;
         return;
     }
@@ -104,7 +99,7 @@ void UnittestRun::take_text(std::string_view line) {
 void UnittestRun::take_characters(std::string_view characters, size_t offset, size_t after) {
     if (facts_.verbose) return take_text(characters);
     if (!facts_.first_character) facts_.first_character = offset;
-    for (const char c : characters) ++facts_.characters[place_of(*unittest_state_of(c))];
+    for (const char c : characters) ++facts_.characters[*unittest_state_of(c)];
     facts_.tail = after;
 }
 
@@ -114,22 +109,21 @@ void UnittestRun::take_captured() {
 }
 
 void UnittestRun::take_duration(const UnittestEvent& event) {
-    for (const size_t i : facts_.find(*event.header)) facts_.cases[i].duration_s = event.seconds;
+    if (const auto i = facts_.find(*event.header)) facts_.cases[*i].duration_s = event.seconds;
 }
 
 bool UnittestRun::open_section(const UnittestEvent& title, size_t offset, size_t body) {
-    const std::vector<size_t> found =
-        title.header ? facts_.find(*title.header) : std::vector<size_t>();
+    const auto found = title.header ? facts_.find(*title.header) : std::nullopt;
     const bool of_test = title.header && unittest_phase_of(*title.header) == Phase::call;
-    if (facts_.verbose && (!title.header || (of_test && found.empty()))) return false;
+    if (facts_.verbose && (!title.header || (of_test && !found))) return false;
     close_section(offset);
     captured_ = false;
     facts_.sections.push_back({title.status.state, title.status.duration_s, std::string(title.rest),
                                offset, body, body, facts_.cases.size()});
     // Nothing stands under the title of an unexpected success.
     section_is_open_ = title.status.state != State::xpassed;
-    if (!found.empty()) facts_.said[found.back()].told_of = true;
-    if (title.header && !facts_.verbose && broke(title.status.state) &&
+    if (found) facts_.said[*found].told_of = true;
+    if (title.header && !facts_.verbose && is_failure(title.status.state) &&
         !unittest_fixture_of(title.header->method))
         broken_.insert(unittest_name_of(*title.header));
     return true;
@@ -172,13 +166,13 @@ bool UnittestRun::fits_characters(const Closing& closing) const {
     bool fewer = false;
     for (const CountedWord& known : counted_words(name_of(Framework::unittest))) {
         const std::int64_t count = count_in(closing, known.word);
-        const std::int64_t seen = facts_.characters[place_of(known.state)];
+        const std::int64_t seen = facts_.characters[known.state];
         if (seen > count) return false;
         fewer = fewer || seen < count;
         if (known.state == State::xfailed || known.state == State::xpassed) passed -= count;
     }
     // A fixture may skip, for tests that are not counted.
-    const std::int64_t seen = facts_.characters[place_of(State::passed)];
+    const std::int64_t seen = facts_.characters[State::passed];
     if (seen > passed) return false;
     fewer = fewer || seen < passed - count_in(closing, "skipped");
     return !fewer || facts_.printed || !facts_.first_character;
@@ -195,12 +189,12 @@ UnittestRun UnittestRun::cut(size_t from) {
     inner.facts_.subs = cut_tail(facts_.subs, from);
     inner.section_is_open_ =
         !inner.facts_.sections.empty() && std::exchange(section_is_open_, false);
+    facts_.names.cut(facts_.cases, from);
     const auto at = static_cast<std::ptrdiff_t>(from);
     inner.facts_.cases.assign(std::make_move_iterator(facts_.cases.begin() + at),
                               std::make_move_iterator(facts_.cases.end()));
     inner.facts_.said.assign(facts_.said.begin() + at, facts_.said.end());
     for (UnittestFacts::Said& said : inner.facts_.said) said.ordinal -= outer.ordinal;
-    facts_.names.clear();
     facts_.cases.resize(from);
     facts_.said.resize(from);
     key_.clear();

@@ -69,8 +69,8 @@ struct UnittestFacts {
     std::optional<size_t> first_character;
     bool printed = false;  // something else stands among the characters
 
-    // The cases that a header speaks of, in their order.
-    [[nodiscard]] std::vector<size_t> find(const UnittestHeader& header);
+    // The last case that a header speaks of.
+    [[nodiscard]] std::optional<size_t> find(const UnittestHeader& header);
 };
 
 class UnittestRun {

@@ -1,5 +1,6 @@
 #include "parsers/import/unittest/text.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <tuple>
@@ -69,6 +70,7 @@ class UnittestReader {
     // The last closing that is not of what was seen: if more of the run follows, it was printed.
     std::optional<std::pair<Closing, size_t>> held_;
     std::vector<Inner> inner_;
+    size_t searched_ = 0;  // up to where for words of a death
 };
 
 std::vector<Diagnostic> UnittestReader::read() {
@@ -156,7 +158,7 @@ void UnittestReader::take_result(const UnittestEvent& event) {
         case LineKind::test:
             return take_test(*event.header, event.rest);
         case LineKind::heading:
-            documented_ = event.line.substr(event.line.find_first_not_of(' '));
+            documented_ = event.line.substr(event.line.starts_with("  ") ? 2 : 0);
             return;
         case LineKind::subtest:
             return run_.take_subtest(event);
@@ -179,11 +181,12 @@ void UnittestReader::take_result(const UnittestEvent& event) {
 // The first line of a docstring, which stands under the test's name.
 bool UnittestReader::take_documented(const UnittestEvent& event) {
     const std::string name = std::exchange(documented_, {});
+    const auto header = header_of(name);
     size_t dots = event.line.rfind(kEllipsis);
-    if (dots == std::string_view::npos || event.kind == LineKind::test) return false;
+    if (!header || dots == std::string_view::npos || event.kind == LineKind::test) return false;
     if (!unittest_status_of(event.line.substr(dots + kEllipsis.size())))
         dots = event.line.find(kEllipsis);
-    take_test(*header_of(name), event.line.substr(dots + kEllipsis.size()));
+    take_test(*header, event.line.substr(dots + kEllipsis.size()));
     return true;
 }
 
@@ -193,8 +196,8 @@ void UnittestReader::take_test(const UnittestHeader& header, std::string_view re
     // The run broke off in the test before: the log says that its process died.
     if (run_.is_open()) {
         const UnittestFacts::Said& open = run_.facts().said.back();
-        if (!open.soft && open.after < offset_ &&
-            printed_end(text_.substr(open.after, offset_ - open.after)))
+        const size_t from = std::max(open.after, std::exchange(searched_, offset_));
+        if (!open.soft && from < offset_ && printed_end(text_.substr(from, offset_ - from)))
             end_run(std::nullopt, offset_);
     }
     UnittestEvent event{.kind = LineKind::test, .line = rest, .header = header, .rest = rest};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "parsers/import/foreign.h"
@@ -25,6 +26,7 @@ std::optional<size_t> CaseNames::last(const std::vector<CaseRecord>& cases, std:
             begin, end, [&](const auto& known) { return cases[known.second].name == wanted; });
         return found == end ? nullptr : &found->second;
     };
+    if (before_.empty()) by_name_.reserve(cases.size());
     while (before_.size() < cases.size()) {
         const auto i = static_cast<std::uint32_t>(before_.size());
         std::uint32_t* const known = find(cases[i].name);
@@ -49,21 +51,19 @@ void CaseNames::cut(const std::vector<CaseRecord>& cases, size_t from) {
 }
 
 void number_repeated_ids(std::vector<CaseRecord>& cases) {
-    std::unordered_multimap<size_t, size_t> by_id;
+    std::vector<size_t> hashes;
+    for (const CaseRecord& c : cases) hashes.push_back(hash_of(c.id));
+    std::sort(hashes.begin(), hashes.end());
+    if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return;
+    std::unordered_set<std::string> taken;
     std::unordered_map<std::string, int> repeats;
-    const auto is_known = [&](const std::string& id) {
-        const auto [begin, end] = by_id.equal_range(hash_of(id));
-        return std::any_of(begin, end,
-                           [&](const auto& known) { return cases[known.second].id == id; });
-    };
-    for (size_t i = 0; i < cases.size(); ++i) {
-        std::string id = cases[i].id;
-        while (is_known(id)) {
-            int& n = repeats.try_emplace(cases[i].id, 1).first->second;
-            id = fmt::format("{}#{}", cases[i].id, ++n);
+    for (CaseRecord& c : cases) {
+        std::string id = c.id;
+        while (!taken.insert(id).second) {
+            int& n = repeats.try_emplace(c.id, 1).first->second;
+            id = fmt::format("{}#{}", c.id, ++n);
         }
-        cases[i].id = std::move(id);
-        by_id.emplace(hash_of(cases[i].id), i);
+        c.id = std::move(id);
     }
 }
 

@@ -113,7 +113,9 @@ class Part {
     void add_test(xml_node element) {
         JunitCase found = junit_case(writer_, element);
         if (found.path.empty()) found.path = stem_;
-        if (found.path.find("::") != std::string::npos) RE2::GlobalReplace(&found.path, "::", ".");
+        static const RE2 kColons("::");
+        if (found.path.find("::") != std::string::npos)
+            RE2::GlobalReplace(&found.path, kColons, ".");
         found.path = tidy(found.path);
         if (std::string& name = found.test.name; writer_ == JunitWriter::pytest)
             name = fmt::format("{}::{}", found.path, found.test.id);

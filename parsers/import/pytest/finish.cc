@@ -158,7 +158,9 @@ Failure PytestFinish::failure_in(size_t begin, size_t end) const {
 }
 
 void PytestFinish::add_sections() {
-    PytestHeadings headings(facts_.cases);
+    // Of a verbose session, each has its owner.
+    static const std::vector<CaseRecord> none;
+    PytestHeadings headings(facts_.verbose ? none : facts_.cases);
     for (const PytestFacts::Section& section : facts_.sections)
         add_section(
             section, headings,

@@ -32,9 +32,13 @@ constexpr size_t kLongestHeading = 2000;
 
 std::string section_heading_of(std::string_view tail) {
     const size_t parameters = std::min(tail.find('['), tail.size());
-    std::string name(tail.substr(0, parameters));
-    RE2::GlobalReplace(&name, "::", ".");
-    return name.append(tail.substr(parameters));
+    std::string out;
+    for (size_t i = 0; i < tail.size(); ++i) {
+        const bool colons = i + 1 < parameters && tail[i] == ':' && tail[i + 1] == ':';
+        out += colons ? '.' : tail[i];
+        i += colons;
+    }
+    return out;
 }
 
 PytestHeadings::PytestHeadings(const std::vector<CaseRecord>& cases) {

@@ -234,9 +234,10 @@ void UnnamedTests::add_skips() {
     std::int64_t more = 0;
     if (record_.closing && *record_.closing->ran == facts_.begun) {
         more = counted("skipped") - static_cast<std::int64_t>(facts_.skips.size());
-        OutcomeCounts ours{};
-        for (const CaseRecord& c : record_.cases) add_outcomes(ours, c, record_.framework);
-        more -= ours[State::skipped];
+        for (const CaseRecord& c : record_.cases) {
+            more -= c.call_state.value_or(c.state) == State::skipped;
+            more -= std::ranges::count(c.subcases, State::skipped, &SubCase::state);
+        }
     }
     for (const UnittestFacts::Skip& skip : facts_.skips) add_fixtures(1, skip.reason);
     add_fixtures(more, {});

@@ -25,10 +25,6 @@ constexpr std::string_view kSourceIndent = "    ";
 constexpr std::string_view kElision = "...";
 constexpr size_t kLookedAt = 64 * 1024;  // bytes, from a text's end
 
-bool is_chain_link(std::string_view line) {
-    return line == kDirectCause || line == kDuringHandling;
-}
-
 // The part that tells of the exception raised last. A link counts only where Python prints one: a
 // line of its own, and a traceback's header after it; else it is part of some message.
 std::string_view last_of_chain(std::string_view text) {

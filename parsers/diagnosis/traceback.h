@@ -16,6 +16,9 @@ inline constexpr std::string_view kDirectCause =
     "The above exception was the direct cause of the following exception:";
 inline constexpr std::string_view kDuringHandling =
     "During handling of the above exception, another exception occurred:";
+[[nodiscard]] inline bool is_chain_link(std::string_view line) {
+    return line == kDirectCause || line == kDuringHandling;
+}
 
 // Of the line `  File "x.py", line 3, in f`, or of `  File "x.py", line 3 in f` as faulthandler
 // writes it, with "???" for a line that it does not know (0).

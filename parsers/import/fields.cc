@@ -1,7 +1,5 @@
 #include "parsers/import/fields.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 

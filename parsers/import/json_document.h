@@ -9,9 +9,9 @@
 
 namespace compat::parsers {
 
-// Null where it is not whole; then `diagnose` is told where it breaks off. Bytes and escapes that
-// are no Unicode are U+FFFD; a comma that lacks between two objects of a list is no error, as some
-// programs forget it.
+// Returns null for a document that cannot be parsed, and adds a diagnostic with the offset of the
+// error. Invalid bytes and escapes become U+FFFD. A missing comma between two objects of a list is
+// accepted, because some programs forget it.
 [[nodiscard]] nlohmann::json read_json(std::string_view bytes, Diagnoser& diagnose);
 
 // Whether a file with this beginning is an object or a list.

@@ -136,11 +136,7 @@ class Part {
     // The part as it is handed on. `broken_off`: where the file does, in the part's last test.
     ModuleRecord finish(bool broken_off, const Totals& root) {
         record_.finished = record_.ready = !broken_off;
-        const std::string_view path =
-            record_.cases.empty() ? std::string_view(stem_) : module_of(record_.cases[0]);
-        if (std::all_of(record_.cases.begin(), record_.cases.end(),
-                        [&](const CaseRecord& c) { return module_of(c) == path; }))
-            record_.path = path;
+        record_.path = record_.cases.empty() ? stem_ : common_module(record_.cases);
         number_repeated_ids(record_.cases);
         record_.collected = static_cast<std::int64_t>(record_.cases.size());
         set_closing(root, broken_off);

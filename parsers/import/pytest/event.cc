@@ -73,18 +73,22 @@ bool set_closing(PytestEvent& event, const Groups& found) {
     return event.closing.has_value();
 }
 
+bool is_plain_name(std::string_view text) {
+    static const Pattern plain(COMPAT_FILE COMPAT_NAME);
+    return plain.match(text).has_value();
+}
+
 // Of the first blank behind which all is an outcome. What is no file of Python's has items of any
 // name; so has one behind whose outcome the progress shows that it is no output.
 bool set_node(PytestEvent& event, const Groups&) {
     static const Pattern ending(" " COMPAT_OUTCOME COMPAT_PROGRESS "$");
-    static const Pattern plain(COMPAT_FILE COMPAT_NAME);
     static const Pattern odd(COMPAT_FILE "::.+");
     static const Pattern of_python(R"([^:]*\.py::.*)");
     const std::string_view tail = ending.search_end(event.line);
     if (tail.empty()) return false;
     const std::string_view name = event.line.substr(0, event.line.size() - tail.size());
     const auto found = *ending.match(tail);
-    if (!plain.match(name)) {
+    if (!is_plain_name(name)) {
         const size_t blank = std::min(name.find(' '), name.size());
         if (!odd.match(name) || name.find(".py::", blank) < name.size()) return false;
         if (of_python.match(name) && found[5].empty()) return false;
@@ -96,9 +100,8 @@ bool set_node(PytestEvent& event, const Groups&) {
 
 // What a worker prints as it dies may follow on the same line.
 bool set_worker_node(PytestEvent& event, const Groups& found) {
-    static const Pattern whole(COMPAT_FILE COMPAT_NAME);
     const std::string_view alone = trimmed(found[2].substr(0, end_of_result(found[2])));
-    event.name = whole.match(alone) ? alone : found[2];
+    event.name = is_plain_name(alone) ? alone : found[2];
     event.status = status_of(found[1]);
     return event.of_worker = true;
 }

@@ -35,11 +35,6 @@ std::string_view defined_by(std::string_view line) {
     return found ? (*found)[1] : std::string_view();
 }
 
-bool is_link(std::string_view line) {
-    return line == "The above exception was the direct cause of the following exception:" ||
-           line == "During handling of the above exception, another exception occurred:";
-}
-
 bool is_capture_header(std::string_view line) {
     static const Pattern header("---+ Captured .*---");
     return line.starts_with("---") && header.match(line);
@@ -71,7 +66,7 @@ void name_exception(Failure& failure, std::string_view last_place) {
 }  // namespace
 
 Failure parse_pytest_failure(std::string_view body, std::string_view root) {
-    if (body.starts_with("Traceback (most recent call last):")) return parse_traceback(body);
+    if (body.starts_with(kTracebackHeader)) return parse_traceback(body);
     Failure failure;
     failure.traceback = valid_utf8(trimmed(body).empty() ? std::string_view{} : body);
     std::string_view first_line;
@@ -83,7 +78,7 @@ Failure parse_pytest_failure(std::string_view body, std::string_view root) {
         const std::string_view line = lines.line();
         if (is_capture_header(line)) break;
         if (first_line.empty()) first_line = trimmed(line);
-        if (is_link(line)) {
+        if (is_chain_link(line)) {
             failure.frames.clear();
             failure.message.clear();
             function = last_place = {};

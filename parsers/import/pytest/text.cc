@@ -1,8 +1,11 @@
 #include "parsers/import/pytest/text.h"
 
+#include <array>
+#include <functional>
 #include <utility>
 #include <vector>
 
+#include "parsers/diagnosis/traceback.h"
 #include "parsers/import/doubt.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/pattern.h"
@@ -60,7 +63,7 @@ class PytestReader {
 
     PytestReader(PytestLog log, See see);
 
-    // Gives what is to be said of the text between the sessions.
+    // Reads the whole log. Returns the diagnostics for text between the sessions.
     std::vector<Diagnostic> read();
 
   private:
@@ -196,7 +199,7 @@ void PytestReader::take_anywhere(const PytestEvent& event) {
         facts().timed_out = true;
     } else if (event.kind == PytestKind::internal) {
         if (facts().internal_error.empty()) {
-            if (!event.line.ends_with("Traceback (most recent call last):")) return;
+            if (!event.line.ends_with(kTracebackHeader)) return;
             facts().internal_at = offset_;
         }
         facts().internal_error.append(event.rest).push_back('\n');

@@ -243,8 +243,7 @@ Failure failure_of(const json& details) {
     for (const json& line : child_at(details, "traceback"))
         if (line.is_string()) traceback += line.get_ref<const std::string&>() + '\n';
     Failure failure = parse_traceback(traceback);
-    if (traceback.find("Traceback (most recent call last):") == std::string::npos ||
-        failure.first_line().empty()) {
+    if (traceback.find(kTracebackHeader) == std::string::npos || failure.first_line().empty()) {
         const Failure told = parse_traceback(trimmed(string_at(details, "key_error_line")));
         failure.type = told.type;
         failure.message = told.message;

@@ -30,7 +30,7 @@ class UnittestReader {
                    See see)
         : text_(text), see_(std::move(see)), names_(module, fallback), run_(text, 0) {}
 
-    // Gives what is to be said of the text between the runs.
+    // Reads the whole log. Returns the diagnostics for text between the runs.
     std::vector<Diagnostic> read();
 
   private:

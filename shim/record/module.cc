@@ -92,7 +92,10 @@ void bind_record(py::module_& module) {
         .def_readonly("message", &SiteRow::message)
         .def_readonly("file", &SiteRow::file)
         .def_readonly("line", &SiteRow::line)
-        .def_readonly("count", &SiteRow::count);
+        .def_readonly("count", &SiteRow::count)
+        .def_readonly("group", &SiteRow::group)
+        .def_readonly("ranks", &SiteRow::ranks)
+        .def_readonly("bytes", &SiteRow::bytes);
     module.def(
         "call_after_new_sites",
         [](const py::object& hook) { Recorder::instance().call_after_new_sites(hook.ptr()); },

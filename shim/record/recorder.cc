@@ -76,7 +76,7 @@ std::size_t Recorder::SiteKeyHash::operator()(const SiteKey& key) const noexcept
     std::size_t hash = static_cast<std::size_t>(key.last_instruction);
     for (const std::size_t part :
          {std::size_t{key.event.op}, std::size_t(key.event.kind), packed(key.event.from),
-          packed(key.event.to), std::size_t{key.event.message}})
+          packed(key.event.to), std::size_t{key.event.message}, std::size_t{key.event.group}})
         hash = hash * 1'000'003 + part;
     return hash;
 }
@@ -100,33 +100,64 @@ OpId Recorder::op_id(std::string_view name) {
     return it->second;
 }
 
-void Recorder::note(const Event& event) noexcept {
+void Recorder::note(const Event& event, std::uint64_t bytes) noexcept {
     if (!Py_IsInitialized()) return;
     try {
         if (!PyGILState_GetThisThreadState()) {
             const std::lock_guard lock(native_mutex_);
-            ++native_[row_key(event, {}, 0)];
+            add({1, bytes}, native_[row_key(event, {}, 0)]);
             return;
         }
         const HoldGil gil;
         const KeepError keep;
-        count_at_caller(event);
+        count_at_caller(event, bytes);
     } catch (const std::bad_alloc&) {
         // The count is lost; the program's request continues.
     }
 }
 
-void Recorder::count_at_caller(const Event& event) {
+void Recorder::note_collective(std::string_view name, std::string_view group, int ranks,
+                               std::uint64_t bytes) noexcept {
+    if (!Py_IsInitialized()) return;
+    try {
+        const HoldGil gil;
+        note({op_id(name), EventKind::collective, {}, {}, kNoName, op_id(group), ranks}, bytes);
+    } catch (const std::bad_alloc&) {
+        // As in `note`.
+    }
+}
+
+std::string Recorder::users_line() noexcept {
+    if (!Py_IsInitialized() || !PyGILState_GetThisThreadState()) return {};
+    try {
+        const HoldGil gil;
+        const KeepError keep;
+        const OwnedFrame frame = users_frame();
+        const CodeSites* code = frame ? sites_of(code_of(frame.get())) : nullptr;
+        if (!code) return {};
+        return code->file + ":" + std::to_string(PyFrame_GetLineNumber(frame.get()));
+    } catch (const std::bad_alloc&) {
+        return {};
+    }
+}
+
+OwnedFrame Recorder::users_frame() {
     OwnedFrame frame(PyThreadState_GetFrame(PyThreadState_Get()));
     while (frame && is_internal(frame.get())) frame.reset(PyFrame_GetBack(frame.get()));
+    return frame;
+}
+
+void Recorder::count_at_caller(const Event& event, std::uint64_t bytes) {
+    const OwnedFrame frame = users_frame();
     CodeSites* caller = frame ? sites_of(code_of(frame.get())) : nullptr;
     if (!caller) {
-        ++settled_[row_key(event, {}, 0)];
+        add({1, bytes}, settled_[row_key(event, {}, 0)]);
         return;
     }
     const auto [it, fresh] =
         caller->sites.try_emplace(SiteKey{last_instruction(frame.get()), event});
-    if (it->second.count++ == 0) touched_.insert(caller);
+    if (it->second.tally.count == 0) touched_.insert(caller);
+    add({1, bytes}, it->second.tally);
     new_sites_ |= fresh;
     if (new_sites_) ask_for_the_hook();
     if (level_ == LogLevel::debug || (fresh && level_ == LogLevel::info))
@@ -250,16 +281,15 @@ void Recorder::code_is_freed(void* sites) {
 
 void Recorder::settle(CodeSites& code, Rows& into) {
     for (auto& [key, site] : code.sites) {
-        if (site.count == 0) continue;
+        if (site.tally.count == 0) continue;
         if (site.line < 0) site.line = PyCode_Addr2Line(code.code, key.last_instruction);
-        into[row_key(key.event, code.file, site.line)] += site.count;
+        add(site.tally, into[row_key(key.event, code.file, site.line)]);
     }
 }
 
 Recorder::RowKey Recorder::row_key(const Event& event, const std::string& file, int line) {
-    return {
-        file,         line, event.op, event.kind, device_name(event.from), device_name(event.to),
-        event.message};
+    return {file,          line,        event.op,   event.kind, device_name(event.from),
+            device_name(event.to), event.message, event.group, event.ranks};
 }
 
 std::vector<SiteRow> Recorder::rows() {
@@ -292,7 +322,7 @@ Recorder::Rows Recorder::python_rows() {
 
 void Recorder::forget_python() {
     for (CodeSites* code : touched_)
-        for (auto& [key, site] : code->sites) site.count = 0;
+        for (auto& [key, site] : code->sites) site.tally = {};
     touched_.clear();
     settled_.clear();
 }
@@ -304,16 +334,22 @@ Recorder::Rows Recorder::take_native() {
 }
 
 void Recorder::add(const Rows& rows, Rows& into) {
-    for (const auto& [key, count] : rows) into[key] += count;
+    for (const auto& [key, tally] : rows) add(tally, into[key]);
+}
+
+void Recorder::add(const Tally& more, Tally& to) {
+    to.count += more.count;
+    to.bytes += more.bytes;
 }
 
 std::vector<SiteRow> Recorder::listed(const Rows& rows) const {
     std::vector<SiteRow> result;
     result.reserve(rows.size());
-    for (const auto& [key, count] : rows) {
-        const auto& [file, line, op, kind, from, to, message] = key;
-        result.push_back({std::string(name_of(kind)), op_names_[op], from, to,
-                          message == kNoName ? "" : op_names_[message], file, line, count});
+    const auto name = [&](OpId id) { return id == kNoName ? std::string() : op_names_[id]; };
+    for (const auto& [key, tally] : rows) {
+        const auto& [file, line, op, kind, from, to, message, group, ranks] = key;
+        result.push_back({std::string(name_of(kind)), op_names_[op], from, to, name(message), file,
+                          line, tally.count, name(group), ranks, tally.bytes});
     }
     return result;
 }

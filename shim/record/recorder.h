@@ -30,10 +30,18 @@
 namespace compat::shim {
 
 // Names as in the record (docs/reference/file-formats.md).
-enum class EventKind : std::uint8_t { redirect, fold, override_, stub, refusal, fallback };
+enum class EventKind : std::uint8_t {
+    redirect,
+    fold,
+    override_,
+    stub,
+    refusal,
+    fallback,
+    collective
+};
 
-inline constexpr std::array<std::string_view, 6> kEventKinds{"redirect", "fold",    "override",
-                                                             "stub",     "refusal", "fallback"};
+inline constexpr std::array<std::string_view, 7> kEventKinds{
+    "redirect", "fold", "override", "stub", "refusal", "fallback", "collective"};
 
 enum class LogLevel { debug, info, warning, error };
 
@@ -48,6 +56,8 @@ struct Event {
     std::optional<c10::Device> from;
     std::optional<c10::Device> to;
     OpId message = kNoName;  // of a refusal that was not raised
+    OpId group = kNoName;    // of a collective, as torch names it
+    int ranks = 0;           // of that group
 
     friend bool operator==(const Event&, const Event&) = default;
 };
@@ -57,6 +67,9 @@ struct SiteRow {
     std::string kind, op, from, to, message, file;
     int line = 0;
     std::uint64_t count = 0;
+    std::string group;  // and the rest: of a collective
+    int ranks = 0;
+    std::uint64_t bytes = 0;  // of all calls
 };
 
 class COMPAT_EXPORT Recorder {
@@ -102,7 +115,14 @@ class COMPAT_EXPORT Recorder {
     [[nodiscard]] OpId op_id(std::string_view name);
 
     // From any thread, with or without the GIL.
-    void note(const Event& event) noexcept;
+    void note(const Event& event) noexcept { note(event, 0); }
+    // One more call of a collective: its name, its group and the ranks of that, and the bytes of the
+    // larger of its tensors on this rank. Becomes a Python thread for it.
+    void note_collective(std::string_view name, std::string_view group, int ranks,
+                         std::uint64_t bytes) noexcept;
+    // "train.py:12", the innermost of the user's lines in this thread; empty if there is none. From
+    // any thread, with or without the GIL.
+    [[nodiscard]] std::string users_line() noexcept;
 
     // With the GIL held: the torch function that the user's innermost line called and that has not
     // returned; null if that line called no Python function of torch.
@@ -126,8 +146,11 @@ class COMPAT_EXPORT Recorder {
     struct SiteKeyHash {
         std::size_t operator()(const SiteKey& key) const noexcept;
     };
+    struct Tally {
+        std::uint64_t count = 0, bytes = 0;
+    };
     struct Site {
-        std::uint64_t count = 0;
+        Tally tally;
         int line = -1;  // -1: not resolved yet
     };
     // Attached to a code object's extra slot and freed with it, so it owns no reference back.
@@ -140,22 +163,26 @@ class COMPAT_EXPORT Recorder {
         std::string file;
         std::unordered_map<SiteKey, Site, SiteKeyHash> sites;
     };
-    using RowKey = std::tuple<std::string, int, OpId, EventKind, std::string, std::string, OpId>;
-    using Rows = std::map<RowKey, std::uint64_t>;
+    using RowKey = std::tuple<std::string, int, OpId, EventKind, std::string, std::string, OpId,
+                              OpId, int>;
+    using Rows = std::map<RowKey, Tally>;
 
     Recorder() = default;
+    void note(const Event& event, std::uint64_t bytes) noexcept;
+    [[nodiscard]] OwnedFrame users_frame();
     CodeSites* sites_of(PyCodeObject* code);
     bool is_internal(PyFrameObject* frame);
     // Asks `decide` (CodeSites to optional<bool>) of this thread's frames, innermost first, until
     // it answers; `undecided` if it does not.
     template <class Decide>
     [[nodiscard]] bool ask_frames(bool undecided, Decide decide) noexcept;
-    void count_at_caller(const Event& event);
+    void count_at_caller(const Event& event, std::uint64_t bytes);
     void settle(CodeSites& code, Rows& into);
     [[nodiscard]] Rows python_rows();
     void forget_python();
     [[nodiscard]] Rows take_native();
     static void add(const Rows& rows, Rows& into);
+    static void add(const Tally& more, Tally& to);
     void ask_for_the_hook();
     static int call_the_hook(void* self);
     [[nodiscard]] std::vector<SiteRow> listed(const Rows& rows) const;

@@ -20,8 +20,9 @@ _session = None  # its keys
 _session_pid = None  # the process that has written its session line
 _test = None
 _writing = False
+_SUMS = {"count", "bytes"}  # of a row; the rest identifies its site
 _taken = []  # rows of the recorder's that are not written yet
-_written = {}  # of this test, or of the time since: what identifies a site → its count
+_written = {}  # of this test, or of the time since: what identifies a site → its sums
 
 
 def start(path, session):
@@ -103,8 +104,10 @@ def _write_ahead():
 
 def _add(rows, counts):
     for row in rows:
-        key = tuple((name, value) for name, value in row.items() if name != "count")
-        counts[key] = counts.get(key, 0) + row["count"]
+        key = tuple((name, value) for name, value in row.items() if name not in _SUMS)
+        sums = counts.setdefault(key, dict.fromkeys(_SUMS & row.keys(), 0))
+        for name in sums:
+            sums[name] += row[name]
 
 
 def sites():
@@ -113,9 +116,9 @@ def sites():
     if state.library is None:
         return []
     with _lock:
-        counts = dict(_written)
+        counts = {key: dict(sums) for key, sums in _written.items()}
         _add([_row(row) for row in [*_taken, *state.library.rows()]], counts)
-    return [{**dict(key), "count": count} for key, count in counts.items()]
+    return [{**dict(key), **sums} for key, sums in counts.items()]
 
 
 def after_fork_in_child():
@@ -136,6 +139,7 @@ def _row(row):
         "from": row.from_ or None,
         "to": row.to or None,
         **({"message": _text(row.message)} if row.message else {}),
+        **({"group": _text(row.group), "ranks": row.ranks, "bytes": row.bytes} if row.ranks else {}),
         "file": _text(row.file) or None,
         "line": row.line,
         "count": row.count,

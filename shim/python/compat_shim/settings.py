@@ -26,6 +26,19 @@ MACOS = {
 DEVICES = tuple(map(str, range(1, 9)))
 
 
+FAULTS = ("exit", "hang", "slow", "drop")
+
+
+class Fault(NamedTuple):
+    """What goes wrong in a rank's call of a collective."""
+
+    rank: int
+    call: int  # of the process, from 1
+    kind: str
+    seconds: float  # of slow
+    restart: int  # of torchrun's; 0: the first start
+
+
 class Settings(NamedTuple):
     mode: str
     host: str
@@ -41,6 +54,7 @@ class Settings(NamedTuple):
     summary: bool
     default_device: bool
     keep_going: bool
+    faults: tuple  # of Fault
 
     @property
     def redirects(self):
@@ -110,6 +124,7 @@ def read(found_host, environ=os.environ):
         default_device=_word(environ, "TORCHDEVICE_DEFAULT_DEVICE", SWITCH, "off") == "on",
         keep_going=simulate is not None
         and _word(environ, "TORCHDEVICE_KEEP_GOING", SWITCH, "off") == "on",
+        faults=_faults(environ),
     )
 
 
@@ -135,6 +150,32 @@ def _host(environ, found):
     if asked in ("mps", "cuda", "xpu") and asked != found:
         raise ImportError(f"TORCHDEVICE_HOST={asked}: torch reaches {found} in this process")
     return asked
+
+
+def _faults(environ):
+    """Of "rank=1,call=20,kind=exit", several with ";" between them."""
+    asked = environ.get("TORCHDEVICE_FAULT", "")
+    return tuple(_fault(each.strip()) for each in asked.split(";") if each.strip())
+
+
+def _fault(text):
+    given = dict(part.strip().partition("=")[::2] for part in text.split(","))
+    kind, _, delay = given.pop("kind", "").partition(":")
+    milliseconds = re.fullmatch(r"(\d+)ms", delay)
+    numbers = {"restart": "0", **given}
+    if (
+        kind not in FAULTS
+        or (kind == "slow") != bool(milliseconds)
+        or set(numbers) != {"rank", "call", "restart"}
+        or not all(value.isdecimal() for value in numbers.values())
+        or int(numbers["call"]) == 0
+    ):
+        raise ImportError(
+            f"TORCHDEVICE_FAULT={text}: must be rank=1,call=20,kind=KIND, where KIND is exit, hang, "
+            "slow:200ms or drop and call counts from 1; restart=1 is torchrun's first restart"
+        )
+    seconds = int(milliseconds[1]) / 1000 if milliseconds else 0.0
+    return Fault(int(numbers["rank"]), int(numbers["call"]), kind, seconds, int(numbers["restart"]))
 
 
 def _count(environ, name):

@@ -1,9 +1,10 @@
-// torch.distributed on simulated CUDA devices. Collectives run on the tensors' memory as on the
-// CPU's, because gloo's kernels for CUDA need its driver. DistributedDataParallel asks for a timer
-// of the device's type.
+// torch.distributed on simulated CUDA devices. Groups of NCCL compute in a backend of ours (nccl/).
+// Collectives of groups of gloo run on the tensors' memory as on the CPU's, because gloo's kernels
+// for CUDA need its driver. DistributedDataParallel asks for a timer of the device's type.
 #include <torch/library.h>
 
 #include <memory>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
 #include "simulate/accelerator.h"
@@ -24,6 +25,35 @@ class Timer final : public c10d::Timer {
     }
 };
 
+// The group of a call of a collective, among its arguments.
+c10::IValue* group_in(torch::jit::Stack& stack) {
+    for (c10::IValue& value : stack)
+        if (value.isObject() && value.type()->str().ends_with(".c10d.ProcessGroup")) return &value;
+    return nullptr;
+}
+
+// A group whose backend for the CPU is `group`'s for CUDA, where that is NCCL's.
+c10::intrusive_ptr<c10d::ProcessGroup> with_nccl_for_cpu(const c10::IValue& group) {
+    const auto of_cuda = group.toCustomClass<c10d::ProcessGroup>();
+    const auto backend = of_cuda->getBackend(c10::kCUDA);
+    if (backend->getBackendName() != "nccl") return {};
+    auto twin = c10::make_intrusive<c10d::ProcessGroup>(of_cuda->getRank(), of_cuda->getSize());
+    twin->setBackend(c10::kCPU, c10d::ProcessGroup::BackendType::NCCL, backend);
+    return twin;
+}
+
+// torch's kernel for the CPU asks the group for the CPU's backend and hands it the tensors as they
+// are. Its kernel for CUDA, which would ask for CUDA's, is the one that we take the place of.
+void run_collective(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    c10::IValue* const group = group_in(*stack);
+    if (auto twin = group ? with_nccl_for_cpu(*group) : nullptr) {
+        *group = c10::IValue(std::move(twin));
+        op.callBoxedForDispatchKey(c10::DispatchKey::CPU, *stack);
+        return;
+    }
+    run_on_cpu(op, stack);
+}
+
 }  // namespace
 
 void add_collectives() {
@@ -33,7 +63,7 @@ void add_collectives() {
                                            __FILE__, __LINE__);
     for (const c10::OperatorName& name : ops)
         distributed->impl(c10::toString(name).c_str(),
-                          torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>());
+                          torch::CppFunction::makeFromBoxedFunction<&run_collective>());
     // A build with CUDA has one, which asks the driver.
     c10d::TimerRegistry()->Register(
         accelerator().type(),

@@ -6,7 +6,7 @@ import os
 from .. import patching, refusal
 from ..cuda import names, process_groups, python_side
 from ..cuda.devices import Devices, Memory, Model, visible
-from . import memory
+from . import memory, nccl
 
 MEMORY = 16 << 30  # bytes of each device, where the host has them
 
@@ -15,7 +15,7 @@ class Cuda:
     """The steps that make a torch have simulated CUDA devices."""
 
     def __init__(self, library, simulator, settings):
-        self._library, self._simulator = library, simulator
+        self._library, self._simulator, self._settings = library, simulator, settings
         self._devices = SimulatedCuda(library, simulator, settings)
 
     def prepare(self, native, commit):
@@ -29,9 +29,8 @@ class Cuda:
         _resized_storages(torch, self._simulator)
         # TorchScript's fuser would compile for the GPU, which a build with CUDA can.
         torch._C._jit_override_can_fuse_on_gpu(False)
-        if torch.distributed.is_available():
-            note = functools.partial(self._library.note, "stub")
-            process_groups.apply(torch, note)
+        if torch.distributed.is_available() and not nccl.install(torch, self._library, self._settings):
+            process_groups.apply(torch, functools.partial(self._library.note, "stub"))
         # Between devices that NCCL does not connect, as where two tensors are on one device.
         torch.cuda.nccl.is_available = lambda tensors: False
 

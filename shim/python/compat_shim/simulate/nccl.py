@@ -1,0 +1,38 @@
+"""NCCL between simulated CUDA devices: torch.distributed's ProcessGroupNCCL, in the library
+_compat_nccl (simulate/nccl/), and what Python asks about it."""
+
+import datetime
+import os
+
+from .. import library as libraries
+
+
+def install(torch, library, settings):
+    """Whether there is one: not in builds of torch without torch.distributed, or with one whose
+    backends are others."""
+    try:
+        native = libraries.beside(library, "_compat_nccl")
+    except ImportError:
+        return False
+    _set_faults(native, settings.faults)
+    native.ProcessGroupNCCL.__module__ = "torch._C._distributed_c10d"
+    timeout = datetime.timedelta(minutes=10)  # ProcessGroupNCCL.hpp
+    c10d = torch.distributed.distributed_c10d
+    for module in (torch._C._distributed_c10d, c10d, torch.distributed):
+        module.ProcessGroupNCCL = native.ProcessGroupNCCL
+    c10d._NCCL_AVAILABLE = True
+    torch._C._distributed_c10d._DEFAULT_PG_NCCL_TIMEOUT = timeout
+    for module in (c10d, torch.distributed.constants):
+        module.default_pg_nccl_timeout = timeout
+    major, minor, patch = native.nccl_version
+    torch._C._nccl_version = lambda: major << 32 | minor << 16 | patch
+    torch._C._nccl_version_suffix = lambda: b""
+    # What was enqueued has ended, also collectives whose handles nobody waited for.
+    torch._C._cuda_synchronize = native.wait_for_all
+    return True
+
+
+def _set_faults(native, faults):
+    """Those of this start: torchrun restarts its processes after a fault, with the same variables."""
+    restart = int(os.environ.get("TORCHELASTIC_RESTART_COUNT") or 0)
+    native.set_faults([fault[:4] for fault in faults if fault.restart == restart])

@@ -1,0 +1,347 @@
+// How calls of a group are numbered, compared, started and ended. Each collective's tensors are in
+// collectives.cc.
+#include "simulate/nccl/backend.h"
+
+#include <ATen/Functions.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <numeric>
+#include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include "record/recorder.h"
+#include "simulate/nccl/errors.h"
+#include "simulate/nccl/fault.h"
+#include "simulate/nccl/host.h"
+#include "simulate/nccl/watchdog.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+using c10d::OpType;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kNcclTimeout(10 * 60 * 1000);
+// gloo's own: the watchdog comes first.
+constexpr milliseconds kLater(30 * 1000);
+constexpr int kMessageTag = 1;
+
+bool is_set(const char* variable) {
+    const char* value = std::getenv(variable);
+    return value && std::string_view(value) != "0";
+}
+
+// The job's group, of all ranks, has no list of them.
+std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
+    if (!options.global_ranks_in_group.empty()) return options.global_ranks_in_group;
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(size));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+}
+
+std::string group_name(const NcclOptions& options) {
+    return options.group_name.empty() ? "0" : options.group_name;
+}
+
+std::vector<Call> calls_of_all(const Transfers& by, const Call& call, milliseconds timeout) {
+    std::vector<std::uint8_t> mine = packed(call, by.ranks());
+    const auto size = static_cast<std::int64_t>(mine.size());
+    at::Tensor from = new_bytes(size), all = new_bytes(size * by.ranks());
+    std::copy(mine.begin(), mine.end(), from.data_ptr<std::uint8_t>());
+    by.all_gather(all, from, timeout);
+    std::vector<Call> calls;
+    for (int rank = 0; rank < by.ranks(); ++rank)
+        calls.push_back(unpacked(all.data_ptr<std::uint8_t>() + rank * size, by.ranks()));
+    return calls;
+}
+
+// Runs the work's part, whose errors are the work's.
+template <class Part>
+void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call, Part part) {
+    try {
+        part();
+        work->end();
+    } catch (const c10::DistBackendError& error) {
+        // gloo's own errors have this type, too, in newer versions of torch.
+        const std::string_view text = error.what_without_backtrace();
+        work->end(text.find("gloo") == std::string_view::npos
+                      ? std::current_exception()
+                      : remote_error(described(call) + " " + place(call), text));
+    } catch (const std::exception& error) {
+        work->end(remote_error(described(call) + " " + place(call), error.what()));
+    }
+}
+
+}  // namespace
+
+// Messages of a rank to itself.
+struct NcclBackend::Mailbox {
+    std::mutex mutex;
+    std::condition_variable arrived;
+    std::deque<std::pair<Call, at::Tensor>> messages;
+
+    void put(Call call, at::Tensor bytes) {
+        const std::lock_guard lock(mutex);
+        messages.emplace_back(std::move(call), std::move(bytes));
+        arrived.notify_one();
+    }
+    std::pair<Call, at::Tensor> take() {
+        std::unique_lock lock(mutex);
+        arrived.wait(lock, [&] { return !messages.empty(); });
+        auto message = std::move(messages.front());
+        messages.pop_front();
+        return message;
+    }
+};
+
+NcclOptions::NcclOptions(bool high_priority)
+    : Options("nccl", kNcclTimeout), is_high_priority_stream(high_priority) {}
+
+NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                         c10::intrusive_ptr<NcclOptions> options, MakeGloo make_gloo)
+    : Backend(rank, size),
+      store_(std::move(store)),
+      options_(std::move(options)),
+      make_gloo_(std::move(make_gloo)),
+      global_ranks_(global_ranks(*options_, size)),
+      blocking_(is_set("TORCH_NCCL_BLOCKING_WAIT") || is_set("NCCL_BLOCKING_WAIT")),
+      mailbox_(std::make_shared<Mailbox>()) {
+    if (const char* handling = std::getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING"))
+        blocking_ |= std::string_view(handling) == "0";
+    transfers_ = std::make_shared<const Transfers>(
+        make_gloo_(c10::make_intrusive<c10d::PrefixStore>("compat_gloo", store_), rank, size));
+    if (options_->global_ranks_in_group.empty())
+        Watchdog::instance().join_job(store_->clone(), static_cast<std::uint64_t>(rank),
+                                      static_cast<std::uint64_t>(size));
+}
+
+NcclBackend::~NcclBackend() = default;
+
+std::uint64_t NcclBackend::global(int rank) const {
+    return global_ranks_[static_cast<std::size_t>(rank)];
+}
+
+std::vector<int> NcclBackend::others() const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < size_; ++rank)
+        if (rank != rank_) ranks.push_back(rank);
+    return ranks;
+}
+
+c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Call& call, Tensors outputs,
+                                                   Timeout timeout, int parts,
+                                                   std::vector<int> waits_for) {
+    auto work = c10::make_intrusive<NcclWork>(
+        NcclWork::Origin{rank_, group_name(*options_), global_ranks_, timeout, blocking_}, call,
+        std::move(outputs), parts, std::move(waits_for));
+    std::erase_if(pending_, [](const auto& weak) {
+        const auto each = weak.lock();
+        return !each || each->isCompleted();
+    });
+    pending_.emplace_back(work);
+    Watchdog::instance().watch(work);
+    return work;
+}
+
+NcclBackend::WorkPtr NcclBackend::post(Job job) {
+    auto& recorder = Recorder::instance();
+    job.call.line = recorder.users_line();
+    job.call.physical = physical_device(job.call.device);
+    if (job.timeout == c10d::kUnsetTimeout) job.timeout = options_->timeout;
+    const Call call = job.call;
+    if (meet_fault(global(rank_), described(call).c_str())) {
+        auto dropped = c10::make_intrusive<NcclWork>(
+            NcclWork::Origin{rank_, group_name(*options_), global_ranks_, job.timeout, blocking_},
+            call, std::move(job.outputs), 1, std::vector<int>{});
+        dropped->end();
+        return dropped;
+    }
+    recorder.note_collective(collective_name(call.type), group_name(*options_), size_,
+                             static_cast<std::uint64_t>(std::max(call.sent, call.received)) *
+                                 c10::elementSize(call.dtype));
+
+    const std::lock_guard lock(mutex_);
+    if (aborted_) std::rethrow_exception(aborted_error(rank_));
+    used_devices_.insert(call.device);
+    const bool message = call.type == OpType::SEND || call.type == OpType::RECV;
+    job.call.number = message ? ++messages_[{call.root, call.type}] : ++calls_;
+    if (coalescing_) {
+        coalesced_.push_back(std::move(job));
+        return {};
+    }
+    auto work = new_work(job.call, job.outputs, job.timeout, 1,
+                         message ? std::vector<int>{call.root} : others());
+    start(std::move(job), work);
+    return work;
+}
+
+// With the mutex held, which numbers calls in the order in which their threads run them.
+void NcclBackend::start(Job job, const c10::intrusive_ptr<NcclWork>& work) {
+    const bool message = job.call.type == OpType::SEND || job.call.type == OpType::RECV;
+    message ? start_message(std::move(job), work) : start_collective(std::move(job), work);
+}
+
+void NcclBackend::start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work) {
+    lane_.post([job = std::move(job), work, by = transfers_, names = global_ranks_] {
+        run_part(work, job.call, [&] {
+            const Timeout timeout = job.timeout + kLater;
+            check_agreement(calls_of_all(*by, job.call, timeout), names);
+            job.body(*by, timeout);
+        });
+    });
+}
+
+void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& work) {
+    const int peer = job.call.root;
+    const bool sends = job.call.type == OpType::SEND;
+    message_lanes_[{peer, job.call.type}].post([job = std::move(job), work, by = transfers_,
+                                                mailbox = mailbox_, peer, sends, rank = rank_,
+                                                self = global(rank_), other = global(peer)] {
+        run_part(work, job.call, [&] {
+            const Timeout timeout = job.timeout + kLater;
+            const at::Tensor bytes = host_bytes(job.outputs.front());
+            at::Tensor head = new_bytes(static_cast<std::int64_t>(packed_size(0)));
+            if (sends) {
+                if (peer == rank) return mailbox->put(job.call, bytes.clone());
+                const std::vector<std::uint8_t> call = packed(job.call, 0);
+                std::copy(call.begin(), call.end(), head.data_ptr<std::uint8_t>());
+                by->send(head, peer, kMessageTag, timeout);
+                if (bytes.numel() > 0) by->send(bytes, peer, kMessageTag, timeout);
+                return;
+            }
+            if (peer == rank) {
+                const auto [call, content] = mailbox->take();
+                check_message(call, job.call, other, self);
+                bytes.copy_(content);
+                return;
+            }
+            by->receive(head, peer, kMessageTag, timeout);
+            const Call call = unpacked(head.data_ptr<std::uint8_t>(), 0);
+            if (call.sent != job.call.received || call.dtype != job.call.dtype) {
+                // Its bytes must not be taken for the next message's.
+                const auto size = call.sent * static_cast<std::int64_t>(c10::elementSize(call.dtype));
+                if (size > 0) by->receive(new_bytes(size), peer, kMessageTag, timeout);
+                check_message(call, job.call, other, self);
+            }
+            if (bytes.numel() > 0) by->receive(bytes, peer, kMessageTag, timeout);
+        });
+    });
+}
+
+NcclBackend::WorkPtr NcclBackend::message(OpType type, Tensors& tensors, int peer) {
+    TORCH_CHECK(tensors.size() == 1,
+                "Expecting one tensor only but got multiple. You are probably using multiple "
+                "devices under one thread.");
+    TORCH_CHECK_WITH(ValueError, peer >= 0 && peer < size_, "Invalid rank ", peer);
+    const at::Tensor& tensor = tensors.back();
+    check_tensor(tensor, true);
+    check_dtype(tensor.is_complex() ? at::kFloat : tensor.scalar_type());
+    Call call = call_of(type, tensor, tensor);
+    call.root = peer;
+    return post({std::move(call), {tensor}, nullptr, c10d::kUnsetTimeout});
+}
+
+Call NcclBackend::call_of(OpType type, const at::Tensor& sent, const at::Tensor& received) {
+    Call call;
+    call.type = type;
+    call.dtype = sent.scalar_type();
+    call.device = sent.device().index();
+    call.sent = sent.numel();
+    call.received = received.numel();
+    return call;
+}
+
+void NcclBackend::startCoalescing() {
+    const std::lock_guard lock(mutex_);
+    coalescing_ = true;
+}
+
+NcclBackend::WorkPtr NcclBackend::endCoalescing() {
+    const std::lock_guard lock(mutex_);
+    coalescing_ = false;
+    std::vector<Job> jobs = std::exchange(coalesced_, {});
+    if (jobs.empty()) return {};
+    Call whole = jobs.front().call;
+    Tensors outputs;
+    std::vector<int> waits_for;
+    for (const Job& job : jobs) {
+        outputs.insert(outputs.end(), job.outputs.begin(), job.outputs.end());
+        const bool message = job.call.type == OpType::SEND || job.call.type == OpType::RECV;
+        if (!message) waits_for = others();
+        else if (job.call.root != rank_) waits_for.push_back(job.call.root);
+    }
+    if (jobs.size() > 1) whole.type = OpType::COALESCED;
+    auto work = new_work(whole, std::move(outputs), jobs.front().timeout,
+                         static_cast<int>(jobs.size()), std::move(waits_for));
+    for (Job& job : jobs) start(std::move(job), work);
+    return work;
+}
+
+c10::DeviceIndex NcclBackend::device_for_barrier(const c10d::BarrierOptions& opts) const {
+    if (!opts.device_ids.empty()) return static_cast<c10::DeviceIndex>(opts.device_ids.front());
+    if (bound_device_id_) return bound_device_id_->index();
+    if (!used_devices_.empty()) return *used_devices_.begin();
+    const auto* guard = c10::impl::getDeviceGuardImpl(c10::kCUDA);
+    return static_cast<c10::DeviceIndex>(global(rank_) % std::max<int>(1, guard->deviceCount()));
+}
+
+c10::intrusive_ptr<c10d::Backend> NcclBackend::split(
+    const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+    const c10::intrusive_ptr<c10d::Backend::Options>& opts) {
+    const auto me = std::find(ranks.begin(), ranks.end(), rank_);
+    ++splits_;
+    if (me == ranks.end()) return {};
+    auto options = c10::make_intrusive<NcclOptions>();
+    if (const auto* given = dynamic_cast<const NcclOptions*>(opts.get()))
+        options->is_high_priority_stream = given->is_high_priority_stream;
+    options->timeout = opts ? opts->timeout : options_->timeout;
+    if (opts) options->group_name = opts->group_name;
+    for (const int rank : ranks) options->global_ranks_in_group.push_back(global(rank));
+    return c10::make_intrusive<NcclBackend>(store, static_cast<int>(me - ranks.begin()),
+                                            static_cast<int>(ranks.size()), options, make_gloo_);
+}
+
+void NcclBackend::waitForPendingWorks() {
+    std::vector<c10::intrusive_ptr<NcclWork>> works;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& weak : pending_)
+            if (auto work = weak.lock()) works.push_back(std::move(work));
+    }
+    for (const auto& work : works) work->wait_for_end();
+}
+
+void NcclBackend::abort() {
+    std::vector<c10::weak_intrusive_ptr<NcclWork>> works;
+    {
+        const std::lock_guard lock(mutex_);
+        aborted_ = true;
+        works.swap(pending_);
+    }
+    for (const auto& weak : works)
+        if (const auto work = weak.lock()) work->fail(aborted_error(rank_));
+}
+
+// What was posted gets a moment to end, as a communicator that is destroyed.
+void NcclBackend::shutdown() {
+    constexpr milliseconds kMoment(1000), kTick(5);
+    for (milliseconds waited(0); waited < kMoment; waited += kTick) {
+        {
+            const std::lock_guard lock(mutex_);
+            const bool idle = std::all_of(pending_.begin(), pending_.end(), [](const auto& weak) {
+                const auto work = weak.lock();
+                return !work || work->isCompleted();
+            });
+            if (idle) break;
+        }
+        std::this_thread::sleep_for(kTick);
+    }
+    abort();
+}
+
+}  // namespace compat::shim::simulate

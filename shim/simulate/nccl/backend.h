@@ -1,0 +1,156 @@
+// torch.distributed's backend "nccl" on simulated CUDA devices: the tensors, errors and handles of
+// ProcessGroupNCCL, values computed on the host with gloo. docs/design/distributed.md says why, and
+// where it differs.
+//
+// Ranks first compare their calls (call.h), then move bytes (transfers.h) on a thread of the group,
+// one call after the other. Messages have a thread for each peer and direction. The program goes on
+// until it waits for the handle.
+//
+// Members without `override` are virtual in some versions of torch only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <utility>
+#include <vector>
+
+#include "simulate/nccl/lane.h"
+#include "simulate/nccl/transfers.h"
+#include "simulate/nccl/work.h"
+
+namespace compat::shim::simulate {
+
+// As ProcessGroupNCCL.Options. What has no effect on simulated devices is stored and returned.
+struct NcclOptions final : c10d::Backend::Options {
+    explicit NcclOptions(bool high_priority = false);
+
+    bool is_high_priority_stream;
+    c10::intrusive_ptr<c10d::Backend> split_from;
+    int split_color = -1;
+};
+
+class NcclBackend final : public c10d::Backend {
+  public:
+    using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+    using Tensors = std::vector<at::Tensor>;
+    // A group of gloo for these ranks. Called with or without the GIL.
+    using MakeGloo = std::function<c10::intrusive_ptr<c10d::Backend>(
+        const c10::intrusive_ptr<c10d::Store>& store, int rank, int size)>;
+
+    NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                c10::intrusive_ptr<NcclOptions> options, MakeGloo make_gloo);
+    ~NcclBackend() override;
+
+    const std::string getBackendName() const override { return "nccl"; }
+    c10::intrusive_ptr<c10d::Backend::Options> getBackendOptions() { return options_; }
+    [[nodiscard]] const c10::intrusive_ptr<NcclOptions>& options() const { return options_; }
+    bool supportsCoalescing() const { return true; }
+    bool supportsSplitting() const { return true; }
+    void setTimeout(std::chrono::milliseconds timeout) { options_->timeout = timeout; }
+    void setSequenceNumberForGroup() override {}
+    std::uint64_t getSequenceNumberForGroup() override { return calls_; }
+    c10d::ErrorType getError() { return c10d::ErrorType::SUCCESS; }
+    void enableCollectivesTiming() {}
+    void eagerConnectSingleDevice(c10::Device device) { used_devices_.insert(device.index()); }
+    [[nodiscard]] bool is_initialized() const { return !used_devices_.empty(); }
+    [[nodiscard]] std::uint64_t splits() const { return splits_; }
+    c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
+                                            const std::vector<int>& ranks,
+                                            const c10::intrusive_ptr<c10d::Backend::Options>& opts);
+    // Waits for what was posted.
+    void waitForPendingWorks();
+    // Ends pending calls with an error; later ones raise.
+    void abort();
+    void shutdown();
+
+    WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
+    WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
+    WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& opts);
+    WorkPtr allreduce_coalesced(Tensors& tensors,
+                                const c10d::AllreduceCoalescedOptions& opts) override;
+    WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& opts) override;
+    WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                      const c10d::AllgatherOptions& opts) override;
+    WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input,
+                            const c10d::AllgatherOptions& opts) override;
+    WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                                const c10d::AllgatherOptions& opts) override;
+    WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                            const c10d::AllgatherOptions& opts);
+    WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                   const c10d::GatherOptions& opts) override;
+    WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                    const c10d::ScatterOptions& opts) override;
+    WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                           const c10d::ReduceScatterOptions& opts) override;
+    WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                 const c10d::ReduceScatterOptions& opts) override;
+    WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                            const c10d::ReduceScatterOptions& opts);
+    WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input,
+                          std::vector<std::int64_t>& output_splits,
+                          std::vector<std::int64_t>& input_splits,
+                          const c10d::AllToAllOptions& opts) override;
+    WorkPtr alltoall(Tensors& outputs, Tensors& inputs,
+                     const c10d::AllToAllOptions& opts) override;
+    WorkPtr send(Tensors& tensors, int to, int tag) override;
+    WorkPtr recv(Tensors& tensors, int from, int tag) override;
+    WorkPtr recvAnysource(Tensors& tensors, int tag) override;
+    WorkPtr barrier(const c10d::BarrierOptions& opts) override;
+    // Between these two calls nothing starts; then all starts at once, as one work.
+    void startCoalescing();
+    WorkPtr endCoalescing();
+
+  private:
+    using Timeout = Transfers::Timeout;
+    // Moves the bytes, when the ranks have agreed.
+    using Body = std::function<void(const Transfers& by, Timeout timeout)>;
+    struct Job {
+        Call call;
+        Tensors outputs;
+        Body body;
+        Timeout timeout;
+    };
+    struct Mailbox;  // of messages to itself
+
+    [[nodiscard]] Call call_of(c10d::OpType type, const at::Tensor& sent,
+                               const at::Tensor& received);
+    [[nodiscard]] c10::DeviceIndex device_for_barrier(const c10d::BarrierOptions& opts) const;
+    WorkPtr post(Job job);
+    WorkPtr message(c10d::OpType type, Tensors& tensors, int peer);
+    [[nodiscard]] c10::intrusive_ptr<NcclWork> new_work(const Call& call, Tensors outputs,
+                                                        Timeout timeout, int parts,
+                                                        std::vector<int> waits_for);
+    void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
+    void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
+    void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);
+    [[nodiscard]] std::vector<int> others() const;
+    [[nodiscard]] std::uint64_t global(int rank) const;
+
+    c10::intrusive_ptr<c10d::Store> store_;
+    c10::intrusive_ptr<NcclOptions> options_;
+    MakeGloo make_gloo_;
+    std::shared_ptr<const Transfers> transfers_;
+    std::vector<std::uint64_t> global_ranks_;
+    bool blocking_ = false;
+
+    std::mutex mutex_;
+    bool aborted_ = false;
+    bool coalescing_ = false;
+    std::vector<Job> coalesced_;
+    std::vector<c10::weak_intrusive_ptr<NcclWork>> pending_;
+    std::set<c10::DeviceIndex> used_devices_;
+    std::uint64_t calls_ = 0, splits_ = 0;
+    std::map<std::pair<int, c10d::OpType>, std::uint64_t> messages_;
+    Lane lane_;
+    std::map<std::pair<int, c10d::OpType>, Lane> message_lanes_;
+    std::shared_ptr<Mailbox> mailbox_;
+};
+
+}  // namespace compat::shim::simulate

@@ -1,0 +1,57 @@
+// One rank's call of a collective, as its group compares it: what, how much, where from. Ranks that
+// do not make the same call get an error that names both lines; NCCL itself would hang until its
+// time-out, or write beyond a buffer.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <torch/csrc/distributed/c10d/Types.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <vector>
+
+namespace compat::shim::simulate {
+
+// The name by which Python calls it: "all_reduce".
+[[nodiscard]] std::string_view collective_name(c10d::OpType type) noexcept;
+
+struct Call {
+    static constexpr std::uint8_t kNoReduction = 255;
+
+    c10d::OpType type = c10d::OpType::UNKNOWN;
+    c10::ScalarType dtype = c10::ScalarType::Byte;
+    std::uint8_t reduction = kNoReduction;  // c10d::ReduceOp::RedOpType
+    int root = -1;                          // or the peer of a send or receive
+    c10::DeviceIndex device = 0;
+    std::uint64_t physical = 0;  // physical_device of it
+    std::int64_t sent = 0, received = 0;  // elements of this rank's tensors
+    // Bytes to and from each rank, of an all-to-all.
+    std::vector<std::int64_t> send_bytes, receive_bytes;
+    std::string line;         // "train.py:12" of the user's; empty if no Python line called
+    std::uint64_t number = 0;  // of the group's collectives, or of the pair's messages, from 1
+};
+
+// "all_reduce(SUM, float32, 16 elements)", without the line.
+[[nodiscard]] std::string described(const Call& call);
+// "in train.py:12", or that no Python line called.
+[[nodiscard]] std::string place(const Call& call);
+
+// A call as a fixed number of bytes, which depends on the number of ranks alone.
+[[nodiscard]] std::vector<std::uint8_t> packed(const Call& call, int ranks);
+[[nodiscard]] Call unpacked(const std::uint8_t* bytes, int ranks);
+[[nodiscard]] std::size_t packed_size(int ranks) noexcept;
+
+// Throws c10::DistBackendError unless the calls, one of each rank, fit together. `names`: the ranks'
+// numbers in the whole job.
+void check_agreement(const std::vector<Call>& calls, const std::vector<std::uint64_t>& names);
+// The same of a message's sender and receiver.
+void check_message(const Call& sent, const Call& received, std::uint64_t from, std::uint64_t to);
+
+// Tells the device of this process from those of others: on which machine, or torchrun's node, and
+// which of its devices.
+[[nodiscard]] std::uint64_t physical_device(c10::DeviceIndex device);
+
+}  // namespace compat::shim::simulate

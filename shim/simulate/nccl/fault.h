@@ -1,0 +1,27 @@
+// Faults on purpose: TORCHDEVICE_FAULT names the rank, its call, and what goes wrong there. Parsed
+// in Python (compat_shim/simulate/faults.py).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace compat::shim::simulate {
+
+struct Fault {
+    enum class Kind : std::uint8_t { exit, hang, slow, drop };
+
+    std::uint64_t rank = 0;  // in the whole job
+    std::uint64_t call = 0;  // of this process, over all groups, from 1
+    Kind kind = Kind::exit;
+    std::chrono::milliseconds delay{};  // of slow
+};
+
+// Before the first call. Only those of this process's rank have an effect.
+void set_faults(std::vector<Fault> faults);
+
+// Counts a call of the process. `exit`, `hang` and `slow` happen here; true: drop the call.
+// `described`: for the line on stderr that says what was done.
+[[nodiscard]] bool meet_fault(std::uint64_t rank, const char* described);
+
+}  // namespace compat::shim::simulate

@@ -1,0 +1,44 @@
+#include "simulate/nccl/lane.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <thread>
+#include <utility>
+
+namespace compat::shim::simulate {
+
+// A job that waits for a peer that never comes must not keep the process from ending: the thread is
+// not joined, and owns what it uses.
+void Lane::post(std::function<void()> job) {
+    if (!queue_) {
+        queue_ = std::make_shared<Queue>();
+        std::thread([queue = queue_] { run(queue); }).detach();
+    }
+    const std::lock_guard lock(queue_->mutex);
+    queue_->jobs.push_back(std::move(job));
+    queue_->changed.notify_one();
+}
+
+Lane::~Lane() {
+    if (!queue_) return;
+    const std::lock_guard lock(queue_->mutex);
+    queue_->closed = true;
+    queue_->changed.notify_one();
+}
+
+void Lane::run(const std::shared_ptr<Queue>& queue) {
+    const at::NoGradGuard no_grad;
+    std::unique_lock lock(queue->mutex);
+    while (true) {
+        queue->changed.wait(lock, [&] { return queue->closed || !queue->jobs.empty(); });
+        if (queue->jobs.empty()) return;
+        std::function<void()> job = std::move(queue->jobs.front());
+        queue->jobs.pop_front();
+        lock.unlock();
+        job();
+        job = nullptr;  // it owns tensors
+        lock.lock();
+    }
+}
+
+}  // namespace compat::shim::simulate

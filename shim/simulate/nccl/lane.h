@@ -1,0 +1,36 @@
+// One thread that runs jobs in the order in which they were posted. Jobs of different lanes run at
+// the same time, as kernels of different streams do. It knows nothing of collectives.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace compat::shim::simulate {
+
+class Lane {
+  public:
+    Lane() = default;
+    // Jobs that were posted still run, on a thread that outlives the lane.
+    ~Lane();
+    Lane(const Lane&) = delete;
+    Lane& operator=(const Lane&) = delete;
+
+    // From any thread. The job throws nothing. The thread begins with the first job.
+    void post(std::function<void()> job);
+
+  private:
+    struct Queue {
+        std::mutex mutex;
+        std::condition_variable changed;
+        std::deque<std::function<void()>> jobs;
+        bool closed = false;
+    };
+    static void run(const std::shared_ptr<Queue>& queue);
+
+    std::shared_ptr<Queue> queue_;
+};
+
+}  // namespace compat::shim::simulate

@@ -1,0 +1,120 @@
+// The Python module _compat_nccl: torch.distributed.ProcessGroupNCCL of simulated CUDA devices
+// (compat_shim/simulate/nccl.py puts it in its place). Torch's own Backend is its base.
+#include <pybind11/chrono.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "simulate/nccl/backend.h"
+#include "simulate/nccl/errors.h"
+#include "simulate/nccl/fault.h"
+#include "simulate/nccl/watchdog.h"
+
+namespace py = pybind11;
+
+namespace compat::shim::simulate {
+namespace {
+
+using Backend = c10d::Backend;
+using Options = NcclOptions;
+using Unlocked = py::call_guard<py::gil_scoped_release>;
+
+constexpr std::array<std::string_view, 4> kFaultKinds{"exit", "hang", "slow", "drop"};
+
+Fault fault_from(std::uint64_t rank, std::uint64_t call, std::string_view kind, double seconds) {
+    for (std::size_t i = 0; i < kFaultKinds.size(); ++i)
+        if (kFaultKinds[i] == kind)
+            return {rank, call, static_cast<Fault::Kind>(i),
+                    std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000))};
+    throw py::value_error("there is no fault \"" + std::string(kind) + "\"");
+}
+
+// Python's class makes it: its headers are not part of torch's package.
+c10::intrusive_ptr<Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                      int size) {
+    const py::gil_scoped_acquire gil;
+    const auto timeout = std::chrono::hours(24);  // the watchdog's are shorter
+    return py::module_::import("torch._C._distributed_c10d")
+        .attr("ProcessGroupGloo")(store, rank, size,
+                                  py::arg("timeout") = std::chrono::seconds(timeout))
+        .cast<c10::intrusive_ptr<Backend>>();
+}
+
+// `module`: "torch._C._distributed_c10d", whose classes these look like.
+void bind(py::module_& module) {
+    py::class_<NcclBackend, Backend, c10::intrusive_ptr<NcclBackend>> group(module,
+                                                                            "ProcessGroupNCCL");
+    py::class_<Options, Backend::Options, c10::intrusive_ptr<Options>>(group, "Options")
+        .def(py::init([](bool high) { return c10::make_intrusive<Options>(high); }),
+             py::arg("is_high_priority_stream") = false)
+        .def_readwrite("is_high_priority_stream", &Options::is_high_priority_stream)
+        .def_readwrite("split_from", &Options::split_from)
+        .def_readwrite("split_color", &Options::split_color)
+        .def_readwrite("global_ranks_in_group", &Options::global_ranks_in_group)
+        .def_readwrite("group_name", &Options::group_name)
+        .def("__copy__", [](const Options& self) { return c10::make_intrusive<Options>(self); })
+        .def("__deepcopy__", [](const Options& self, const py::dict&) {
+            return c10::make_intrusive<Options>(self);
+        });
+    group
+        .def(py::init([](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                         const c10::intrusive_ptr<Options>& options) {
+                 const py::gil_scoped_release unlocked;
+                 return c10::make_intrusive<NcclBackend>(store, rank, size, options, &make_gloo);
+             }),
+             py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"))
+        .def(py::init([](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                         std::chrono::milliseconds timeout) {
+                 auto options = c10::make_intrusive<Options>();
+                 options->timeout = timeout;
+                 const py::gil_scoped_release unlocked;
+                 return c10::make_intrusive<NcclBackend>(store, rank, size, options, &make_gloo);
+             }),
+             py::arg("store"), py::arg("rank"), py::arg("size"),
+             py::arg("timeout") = std::chrono::minutes(10))
+        .def_property_readonly("options", &NcclBackend::options)
+        .def_property_readonly("uid", &NcclBackend::getID)
+        .def("_group_start", &NcclBackend::startCoalescing)
+        .def("_group_end", [](NcclBackend& self) { (void)self.endCoalescing(); }, Unlocked())
+        .def("_set_default_timeout", &NcclBackend::setTimeout, py::arg("timeout"))
+        .def("_add_ephemeral_timeout", [](NcclBackend&, std::chrono::milliseconds) {})
+        .def("perform_nocolor_split", [](NcclBackend&, const py::object&) {})
+        .def("comm_split_count", &NcclBackend::splits)
+        .def("_is_initialized", &NcclBackend::is_initialized)
+        .def("register_mem_pool", [](NcclBackend&, const py::object&) {})
+        .def("deregister_mem_pool", [](NcclBackend&, const py::object&) {})
+        .def("abort", &NcclBackend::abort, Unlocked())
+        .def("_abort", &NcclBackend::abort, Unlocked())
+        .def("_shutdown", &NcclBackend::shutdown, Unlocked())
+        .def_static("get_build_nccl_version",
+                    [] { return py::make_tuple(kNcclMajor, kNcclMinor, kNcclPatch); })
+        .def_static("get_runtime_nccl_version",
+                    [] { return py::make_tuple(kNcclMajor, kNcclMinor, kNcclPatch); });
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_compat_nccl, module) {
+    bind(module);
+    module.attr("nccl_version") = py::make_tuple(kNcclMajor, kNcclMinor, kNcclPatch);
+    module.def("wait_for_all", [] { Watchdog::instance().wait_for_all(); }, Unlocked());
+    // (rank, call, kind, seconds)
+    module.def(
+        "set_faults",
+        [](const std::vector<std::tuple<std::uint64_t, std::uint64_t, std::string, double>>& all) {
+            std::vector<Fault> faults;
+            for (const auto& [rank, call, kind, seconds] : all)
+                faults.push_back(fault_from(rank, call, kind, seconds));
+            set_faults(std::move(faults));
+        },
+        py::arg("faults"));
+}
+
+}  // namespace compat::shim::simulate

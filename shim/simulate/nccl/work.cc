@@ -1,0 +1,135 @@
+#include "simulate/nccl/work.h"
+
+#include <ATen/core/ivalue_inl.h>
+#include <ATen/core/jit_type.h>
+
+#include <thread>
+#include <utility>
+
+#include "simulate/nccl/errors.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+milliseconds since(steady_clock::time_point begin) {
+    return std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
+}
+
+}  // namespace
+
+NcclWork::NcclWork(Origin origin, Call call, std::vector<at::Tensor> outputs, int parts,
+                   std::vector<int> waits_for)
+    : Work(origin.rank, call.type),
+      origin_(std::move(origin)),
+      call_(std::move(call)),
+      outputs_(std::move(outputs)),
+      waits_for_(std::move(waits_for)),
+      begun_(steady_clock::now()),
+      parts_left_(parts) {}
+
+bool NcclWork::wait(milliseconds timeout) {
+    std::unique_lock lock(mutex_);
+    if (!completed_) {
+        waiting_since_ = age().count();
+        if (timeout == kNoTimeout) {
+            cv_.wait(lock, [&] { return completed_; });
+        } else if (!cv_.wait_for(lock, timeout, [&] { return completed_; })) {
+            waiting_since_ = -1;
+            throw_backend_error(timeout_text(since(begun_)));
+        }
+        waiting_since_ = -1;
+    }
+    if (exception_) std::rethrow_exception(exception_);
+    return true;
+}
+
+void NcclWork::wait_for_end() {
+    try {
+        (void)wait();
+    } catch (const c10::Error&) {
+    }
+}
+
+void NcclWork::abort() { fail(aborted_error(origin_.rank)); }
+
+float NcclWork::getDuration() const {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(completed_, "getDuration only works if the work has ended");
+    return std::chrono::duration<float, std::milli>(ended_ - begun_).count();
+}
+
+void NcclWork::end(std::exception_ptr error) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (completed_) return;  // the watchdog has ended it
+        if (error && !first_error_) first_error_ = error;
+        if (--parts_left_ > 0) return;
+        ended_ = steady_clock::now();
+    }
+    finish(first_error_);
+    complete_future();
+}
+
+void NcclWork::fail(std::exception_ptr error) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (completed_) return;
+        parts_left_ = 0;
+        first_error_ = error;
+        ended_ = steady_clock::now();
+    }
+    finish(error);
+    complete_future();
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFuture() {
+    const std::lock_guard lock(future_mutex_);
+    if (!future_) {
+        std::vector<c10::Device> devices;
+        if (!outputs_.empty()) devices.push_back(outputs_.front().device());
+        future_ = c10::make_intrusive<c10::ivalue::Future>(
+            c10::ListType::create(c10::TensorType::get()), devices);
+        if (isCompleted()) {
+            exception_ ? future_->setError(exception_)
+                       : future_->markCompleted(c10::IValue(outputs_));
+        }
+    }
+    return future_;
+}
+
+// Callbacks may start collectives and wait for them, which the thread that ends this work runs: they
+// get a thread of their own.
+void NcclWork::complete_future() {
+    const std::lock_guard lock(future_mutex_);
+    if (!future_ || future_->completed()) return;
+    std::thread([future = future_, error = exception(), outputs = outputs_] {
+        error ? future->setErrorIfNeeded(error) : future->markCompleted(c10::IValue(outputs));
+    }).detach();
+}
+
+milliseconds NcclWork::age() const { return since(begun_); }
+
+std::optional<milliseconds> NcclWork::waited() const {
+    const std::int64_t begin = waiting_since_;
+    if (begin < 0) return std::nullopt;
+    return age() - milliseconds(begin);
+}
+
+std::string NcclWork::text() const {
+    return "WorkNCCL(SeqNum=" + std::to_string(call_.number) +
+           ", OpType=" + c10d::opTypeToString(call_.type) +
+           ", NumelIn=" + std::to_string(call_.sent) +
+           ", NumelOut=" + std::to_string(call_.received) +
+           ", Timeout(ms)=" + std::to_string(origin_.timeout.count()) + ")";
+}
+
+std::string NcclWork::timeout_text(milliseconds ran) const {
+    return "[Rank " + std::to_string(origin_.rank) +
+           "] Watchdog caught collective operation timeout: " + text() + " ran for " +
+           std::to_string(ran.count()) + " milliseconds before timing out.";
+}
+
+}  // namespace compat::shim::simulate

@@ -1,0 +1,77 @@
+// The handle of a call of a simulated NCCL group. Its wait() holds the host until the tensors are
+// complete: on a simulated device work has ended when its call returns. It does not end by itself
+// (backend.cc), nor look at the clock (watchdog.h).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <vector>
+
+#include "simulate/nccl/call.h"
+
+namespace compat::shim::simulate {
+
+class NcclWork final : public c10d::Work {
+  public:
+    struct Origin {
+        int rank = 0;                       // in its group
+        std::string group;                  // "0", as torch names it
+        std::vector<std::uint64_t> global;  // the group's ranks in the whole job
+        std::chrono::milliseconds timeout{};
+        bool blocking = false;  // a time-out is raised by wait() and ends no process
+    };
+
+    // Ends when `parts` of it have ended. `waits_for`: ranks of the group without which it cannot.
+    NcclWork(Origin origin, Call call, std::vector<at::Tensor> outputs, int parts,
+             std::vector<int> waits_for);
+
+    bool wait(std::chrono::milliseconds timeout = std::chrono::milliseconds(0)) override;
+    // Raises nothing.
+    void wait_for_end();
+    void synchronize() override { (void)wait(); }
+    void blockCurrentStream() { (void)wait(); }
+    void abort() override;
+    std::vector<at::Tensor> result() override { return outputs_; }
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+    std::uint64_t getSequencenumber() const override { return call_.number; }
+    float getDuration() const override;
+
+    // One part has ended, from any thread. The first error is the work's.
+    void end(std::exception_ptr error = nullptr);
+    // Ends all of it. Nothing happens if it has ended.
+    void fail(std::exception_ptr error);
+
+    [[nodiscard]] const Origin& origin() const { return origin_; }
+    [[nodiscard]] const Call& call() const { return call_; }
+    [[nodiscard]] const std::vector<int>& waits_for() const { return waits_for_; }
+    [[nodiscard]] std::chrono::milliseconds age() const;
+    // Since when a thread of the program has been in wait(); nothing if none is.
+    [[nodiscard]] std::optional<std::chrono::milliseconds> waited() const;
+    // As WorkNCCL prints itself.
+    [[nodiscard]] std::string text() const;
+    // The watchdog's sentence, after `ran`.
+    [[nodiscard]] std::string timeout_text(std::chrono::milliseconds ran) const;
+
+  private:
+    void complete_future();
+
+    const Origin origin_;
+    const Call call_;
+    const std::vector<at::Tensor> outputs_;
+    const std::vector<int> waits_for_;
+    const std::chrono::steady_clock::time_point begun_;
+    std::chrono::steady_clock::time_point ended_;
+    int parts_left_;
+    std::exception_ptr first_error_;
+    std::atomic<std::int64_t> waiting_since_{-1};  // ms after begun_
+    std::mutex future_mutex_;
+    c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+}  // namespace compat::shim::simulate

@@ -288,8 +288,15 @@ void Recorder::settle(CodeSites& code, Rows& into) {
 }
 
 Recorder::RowKey Recorder::row_key(const Event& event, const std::string& file, int line) {
-    return {file,          line,        event.op,   event.kind, device_name(event.from),
-            device_name(event.to), event.message, event.group, event.ranks};
+    return {file,
+            line,
+            event.op,
+            event.kind,
+            device_name(event.from),
+            device_name(event.to),
+            event.message,
+            event.group,
+            event.ranks};
 }
 
 std::vector<SiteRow> Recorder::rows() {

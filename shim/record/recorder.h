@@ -116,8 +116,8 @@ class COMPAT_EXPORT Recorder {
 
     // From any thread, with or without the GIL.
     void note(const Event& event) noexcept { note(event, 0); }
-    // One more call of a collective: its name, its group and the ranks of that, and the bytes of the
-    // larger of its tensors on this rank. Becomes a Python thread for it.
+    // One more call of a collective: its name, its group and the ranks of that, and the bytes of
+    // the larger of its tensors on this rank. Becomes a Python thread for it.
     void note_collective(std::string_view name, std::string_view group, int ranks,
                          std::uint64_t bytes) noexcept;
     // "train.py:12", the innermost of the user's lines in this thread; empty if there is none. From
@@ -163,8 +163,8 @@ class COMPAT_EXPORT Recorder {
         std::string file;
         std::unordered_map<SiteKey, Site, SiteKeyHash> sites;
     };
-    using RowKey = std::tuple<std::string, int, OpId, EventKind, std::string, std::string, OpId,
-                              OpId, int>;
+    using RowKey =
+        std::tuple<std::string, int, OpId, EventKind, std::string, std::string, OpId, OpId, int>;
     using Rows = std::map<RowKey, Tally>;
 
     Recorder() = default;

@@ -52,8 +52,8 @@ at::Tensor rows_for(const Transfers& by, const at::Tensor& flat, const Sizes& co
     const std::int64_t mine = counts[static_cast<std::size_t>(by.rank())];
     const std::int64_t size = itemsize(flat);
     at::Tensor received = new_bytes(mine * size * by.ranks());
-    by.exchange(received, Sizes(counts.size(), mine * size), bytes_of(flat),
-                in_bytes(counts, size), timeout);
+    by.exchange(received, Sizes(counts.size(), mine * size), bytes_of(flat), in_bytes(counts, size),
+                timeout);
     return typed(received, flat.scalar_type()).reshape({by.ranks(), mine});
 }
 
@@ -93,8 +93,8 @@ void all_reduce(const Transfers& by, at::Tensor flat, const c10d::ReduceOp& op, 
     flat.copy_(all.narrow(0, 0, flat.numel()));
 }
 
-void reduce_scatter(const Transfers& by, at::Tensor to, const at::Tensor& from,
-                    const Sizes& counts, const c10d::ReduceOp& op, Timeout timeout) {
+void reduce_scatter(const Transfers& by, at::Tensor to, const at::Tensor& from, const Sizes& counts,
+                    const c10d::ReduceOp& op, Timeout timeout) {
     if (total(counts) == 0) return;
     to.copy_(reduced(op, rows_for(by, scaled(from, op), counts, timeout)));
 }

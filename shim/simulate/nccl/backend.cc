@@ -60,6 +60,13 @@ std::vector<Call> calls_of_all(const Transfers& by, const Call& call, millisecon
     return calls;
 }
 
+// A connection broke: a rank has ended, perhaps because it was in a deadlock with this one.
+std::exception_ptr broken(const Call& call, std::string_view why) {
+    const std::string deadlock = Watchdog::instance().deadlock_text();
+    return deadlock.empty() ? remote_error(described(call) + " " + place(call), why)
+                            : backend_error(deadlock);
+}
+
 // Runs the work's part, whose errors are the work's.
 template <class Part>
 void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call, Part part) {
@@ -69,11 +76,10 @@ void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call, Part p
     } catch (const c10::DistBackendError& error) {
         // gloo's own errors have this type, too, in newer versions of torch.
         const std::string_view text = error.what_without_backtrace();
-        work->end(text.find("gloo") == std::string_view::npos
-                      ? std::current_exception()
-                      : remote_error(described(call) + " " + place(call), text));
+        work->end(text.find("gloo") == std::string_view::npos ? std::current_exception()
+                                                              : broken(call, text));
     } catch (const std::exception& error) {
-        work->end(remote_error(described(call) + " " + place(call), error.what()));
+        work->end(broken(call, error.what()));
     }
 }
 
@@ -154,7 +160,8 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
     job.call.physical = physical_device(job.call.device);
     if (job.timeout == c10d::kUnsetTimeout) job.timeout = options_->timeout;
     const Call call = job.call;
-    if (meet_fault(global(rank_), described(call).c_str())) {
+    drop_handed_over();
+    if (meet_fault(global(rank_), call)) {
         auto dropped = c10::make_intrusive<NcclWork>(
             NcclWork::Origin{rank_, group_name(*options_), global_ranks_, job.timeout, blocking_},
             call, std::move(job.outputs), 1, std::vector<int>{});
@@ -224,7 +231,8 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
             const Call call = unpacked(head.data_ptr<std::uint8_t>(), 0);
             if (call.sent != job.call.received || call.dtype != job.call.dtype) {
                 // Its bytes must not be taken for the next message's.
-                const auto size = call.sent * static_cast<std::int64_t>(c10::elementSize(call.dtype));
+                const auto size =
+                    call.sent * static_cast<std::int64_t>(c10::elementSize(call.dtype));
                 if (size > 0) by->receive(new_bytes(size), peer, kMessageTag, timeout);
                 check_message(call, job.call, other, self);
             }
@@ -272,8 +280,10 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
     for (const Job& job : jobs) {
         outputs.insert(outputs.end(), job.outputs.begin(), job.outputs.end());
         const bool message = job.call.type == OpType::SEND || job.call.type == OpType::RECV;
-        if (!message) waits_for = others();
-        else if (job.call.root != rank_) waits_for.push_back(job.call.root);
+        if (!message)
+            waits_for = others();
+        else if (job.call.root != rank_)
+            waits_for.push_back(job.call.root);
     }
     if (jobs.size() > 1) whole.type = OpType::COALESCED;
     auto work = new_work(whole, std::move(outputs), jobs.front().timeout,

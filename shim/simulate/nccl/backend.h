@@ -97,8 +97,7 @@ class NcclBackend final : public c10d::Backend {
                           std::vector<std::int64_t>& output_splits,
                           std::vector<std::int64_t>& input_splits,
                           const c10d::AllToAllOptions& opts) override;
-    WorkPtr alltoall(Tensors& outputs, Tensors& inputs,
-                     const c10d::AllToAllOptions& opts) override;
+    WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) override;
     WorkPtr send(Tensors& tensors, int to, int tag) override;
     WorkPtr recv(Tensors& tensors, int from, int tag) override;
     WorkPtr recvAnysource(Tensors& tensors, int tag) override;

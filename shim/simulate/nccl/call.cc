@@ -58,6 +58,11 @@ std::string_view shortened(std::string_view line, std::size_t size) {
     return line.substr(line.size() - std::min(line.size(), size));
 }
 
+// As Python writes it: "float32".
+std::string dtype_name(c10::ScalarType dtype) {
+    return std::string(c10::getDtypeNames(dtype).first);
+}
+
 std::string rank_name(std::uint64_t rank) { return "rank " + std::to_string(rank); }
 
 [[noreturn]] void disagree(const Call& one, std::uint64_t one_rank, const Call& other,
@@ -102,11 +107,14 @@ std::string described(const Call& call) {
     text += '(';
     if (call.reduction < kReductions.size())
         text += std::string(kReductions[call.reduction]) + ", ";
-    text += std::string(c10::toString(call.dtype)) + ", " +
-            std::to_string(std::max(call.sent, call.received)) + " elements";
-    if (call.type == OpType::SEND) text += ", to " + rank_name(call.root);
-    else if (call.type == OpType::RECV) text += ", from " + rank_name(call.root);
-    else if (call.root >= 0) text += ", root " + std::to_string(call.root);
+    text += dtype_name(call.dtype) + ", " + std::to_string(std::max(call.sent, call.received)) +
+            " elements";
+    if (call.type == OpType::SEND)
+        text += ", to " + rank_name(call.root);
+    else if (call.type == OpType::RECV)
+        text += ", from " + rank_name(call.root);
+    else if (call.root >= 0)
+        text += ", root " + std::to_string(call.root);
     return text + ')';
 }
 

@@ -26,11 +26,11 @@ struct Call {
     std::uint8_t reduction = kNoReduction;  // c10d::ReduceOp::RedOpType
     int root = -1;                          // or the peer of a send or receive
     c10::DeviceIndex device = 0;
-    std::uint64_t physical = 0;  // physical_device of it
+    std::uint64_t physical = 0;           // physical_device of it
     std::int64_t sent = 0, received = 0;  // elements of this rank's tensors
     // Bytes to and from each rank, of an all-to-all.
     std::vector<std::int64_t> send_bytes, receive_bytes;
-    std::string line;         // "train.py:12" of the user's; empty if no Python line called
+    std::string line;          // "train.py:12" of the user's; empty if no Python line called
     std::uint64_t number = 0;  // of the group's collectives, or of the pair's messages, from 1
 };
 
@@ -44,8 +44,8 @@ struct Call {
 [[nodiscard]] Call unpacked(const std::uint8_t* bytes, int ranks);
 [[nodiscard]] std::size_t packed_size(int ranks) noexcept;
 
-// Throws c10::DistBackendError unless the calls, one of each rank, fit together. `names`: the ranks'
-// numbers in the whole job.
+// Throws c10::DistBackendError unless the calls, one of each rank, fit together. `names`: the
+// ranks' numbers in the whole job.
 void check_agreement(const std::vector<Call>& calls, const std::vector<std::uint64_t>& names);
 // The same of a message's sender and receiver.
 void check_message(const Call& sent, const Call& received, std::uint64_t from, std::uint64_t to);

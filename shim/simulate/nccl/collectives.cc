@@ -74,9 +74,7 @@ Tensors bytes_of(const Tensors& list) {
     return bytes;
 }
 
-Tensors empty_for(int size) {
-    return Tensors(static_cast<std::size_t>(size), new_bytes(0));
-}
+Tensors empty_for(int size) { return Tensors(static_cast<std::size_t>(size), new_bytes(0)); }
 
 std::vector<std::int64_t> sizes_of(const Tensors& bytes) {
     std::vector<std::int64_t> sizes;
@@ -127,8 +125,8 @@ NcclBackend::WorkPtr NcclBackend::allreduce_sparse(Tensors& /*tensors*/,
                 "instead.");
 }
 
-NcclBackend::WorkPtr NcclBackend::allreduce_coalesced(
-    Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) {
+NcclBackend::WorkPtr NcclBackend::allreduce_coalesced(Tensors& tensors,
+                                                      const c10d::AllreduceCoalescedOptions& opts) {
     TORCH_CHECK_WITH(ValueError, !tensors.empty(), "Tensor list must be nonempty");
     Tensors real;
     for (const at::Tensor& each : tensors)
@@ -197,15 +195,17 @@ NcclBackend::WorkPtr NcclBackend::allgather(std::vector<Tensors>& outputs, Tenso
                          Tensors parts;
                          for (const std::int64_t size : sizes) parts.push_back(new_bytes(size));
                          exchange(by, parts, Tensors(parts.size(), bytes), timeout);
-                         for (std::size_t i = 0; i < list.size(); ++i) copy_bytes(list[i], parts[i]);
+                         for (std::size_t i = 0; i < list.size(); ++i)
+                             copy_bytes(list[i], parts[i]);
                          return;
                      }
                      if (bytes.numel() == 0) return;
                      at::Tensor all = new_bytes(bytes.numel() * by.ranks());
                      by.all_gather(all, bytes, timeout);
                      for (std::size_t i = 0; i < list.size(); ++i)
-                         copy_bytes(list[i], all.narrow(0, static_cast<std::int64_t>(i) * bytes.numel(),
-                                                  bytes.numel()));
+                         copy_bytes(list[i],
+                                    all.narrow(0, static_cast<std::int64_t>(i) * bytes.numel(),
+                                               bytes.numel()));
                  },
                  opts.timeout});
 }
@@ -333,7 +333,8 @@ NcclBackend::WorkPtr NcclBackend::reduce_scatter(Tensors& outputs, std::vector<T
     const at::Tensor to = for_reduction(only(outputs), opts.reduceOp, "reduce_scatter");
     const Tensors list = inputs.back();
     check_list(list, outputs.back(), size_);
-    TORCH_CHECK_WITH(ValueError, list[static_cast<std::size_t>(rank_)].numel() == outputs.back().numel(),
+    TORCH_CHECK_WITH(ValueError,
+                     list[static_cast<std::size_t>(rank_)].numel() == outputs.back().numel(),
                      "All tensor operands to scatter/gather must have the same number of elements");
     Tensors real;
     std::vector<std::int64_t> counts;
@@ -417,10 +418,10 @@ NcclBackend::WorkPtr NcclBackend::alltoall_base(at::Tensor& output, at::Tensor& 
 
 NcclBackend::WorkPtr NcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
                                            const c10d::AllToAllOptions& opts) {
-    TORCH_CHECK_WITH(ValueError,
-                     inputs.size() == static_cast<std::size_t>(size_) &&
-                         outputs.size() == inputs.size(),
-                     "Number of tensors must be equal to the size of the group");
+    TORCH_CHECK_WITH(
+        ValueError,
+        inputs.size() == static_cast<std::size_t>(size_) && outputs.size() == inputs.size(),
+        "Number of tensors must be equal to the size of the group");
     const at::Device device = outputs[0].device();
     for (const Tensors* list : {&inputs, &outputs})
         for (const at::Tensor& each : *list) {

@@ -25,11 +25,11 @@ std::exception_ptr backend_error(const std::string& text) {
 }
 
 void throw_duplicate_device(std::size_t rank, std::size_t other, c10::DeviceIndex device) {
-    throw_backend_error(nccl_error(
-        "invalid usage (run with NCCL_DEBUG=WARN for details)",
-        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
-        "Duplicate GPU detected : rank " + std::to_string(rank) + " and rank " +
-            std::to_string(other) + " both on CUDA device " + std::to_string(device)));
+    throw_backend_error(
+        nccl_error("invalid usage (run with NCCL_DEBUG=WARN for details)",
+                   "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
+                   "Duplicate GPU detected : rank " + std::to_string(rank) + " and rank " +
+                       std::to_string(other) + " both on CUDA device " + std::to_string(device)));
 }
 
 std::exception_ptr remote_error(const std::string& call, std::string_view why) {

@@ -17,10 +17,11 @@ std::vector<Fault>& faults() {
 
 std::atomic<std::uint64_t> calls{0};
 
-void announce(const Fault& fault, const char* described, const char* what) {
-    std::fprintf(stderr, "TORCHDEVICE_FAULT: rank %llu %s in its call %llu, %s\n",
+void announce(const Fault& fault, const Call& call, const char* what) {
+    std::fprintf(stderr, "TORCHDEVICE_FAULT: rank %llu %s in its call %llu, %s %s\n",
                  static_cast<unsigned long long>(fault.rank), what,
-                 static_cast<unsigned long long>(fault.call), described);
+                 static_cast<unsigned long long>(fault.call), described(call).c_str(),
+                 place(call).c_str());
     std::fflush(stderr);
 }
 
@@ -32,24 +33,24 @@ void announce(const Fault& fault, const char* described, const char* what) {
 
 void set_faults(std::vector<Fault> all) { faults() = std::move(all); }
 
-bool meet_fault(std::uint64_t rank, const char* described) {
+bool meet_fault(std::uint64_t rank, const Call& met) {
     if (faults().empty()) return false;
     const std::uint64_t call = ++calls;
     for (const Fault& fault : faults()) {
         if (fault.rank != rank || fault.call != call) continue;
         switch (fault.kind) {
             case Fault::Kind::exit:
-                announce(fault, described, "exits");
+                announce(fault, met, "exits");
                 _exit(1);
             case Fault::Kind::hang:
-                announce(fault, described, "hangs");
+                announce(fault, met, "hangs");
                 hang();
             case Fault::Kind::slow:
-                announce(fault, described, "waits");
+                announce(fault, met, "waits");
                 std::this_thread::sleep_for(fault.delay);
                 break;
             case Fault::Kind::drop:
-                announce(fault, described, "takes no part");
+                announce(fault, met, "takes no part");
                 return true;
         }
     }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulate/nccl/call.h"
+
 namespace compat::shim::simulate {
 
 struct Fault {
@@ -21,7 +23,6 @@ struct Fault {
 void set_faults(std::vector<Fault> faults);
 
 // Counts a call of the process. `exit`, `hang` and `slow` happen here; true: drop the call.
-// `described`: for the line on stderr that says what was done.
-[[nodiscard]] bool meet_fault(std::uint64_t rank, const char* described);
+[[nodiscard]] bool meet_fault(std::uint64_t rank, const Call& call);
 
 }  // namespace compat::shim::simulate

@@ -15,12 +15,13 @@ using c10::ScalarType;
 using c10d::ReduceOp;
 
 // NCCL moves 8-bit floats, and since 2.24 reduces these two.
-constexpr std::array kDtypes{
-    ScalarType::Bool,         ScalarType::Byte,          ScalarType::Char,
-    ScalarType::Int,          ScalarType::Long,          ScalarType::Half,
-    ScalarType::BFloat16,     ScalarType::Float,         ScalarType::Double,
-    ScalarType::Float8_e5m2,  ScalarType::Float8_e4m3fn, ScalarType::Float8_e5m2fnuz,
-    ScalarType::Float8_e4m3fnuz};
+constexpr std::array kDtypes{ScalarType::Bool,           ScalarType::Byte,
+                             ScalarType::Char,           ScalarType::Int,
+                             ScalarType::Long,           ScalarType::Half,
+                             ScalarType::BFloat16,       ScalarType::Float,
+                             ScalarType::Double,         ScalarType::Float8_e5m2,
+                             ScalarType::Float8_e4m3fn,  ScalarType::Float8_e5m2fnuz,
+                             ScalarType::Float8_e4m3fnuz};
 constexpr std::array kOnlyMoved{ScalarType::Float8_e5m2fnuz, ScalarType::Float8_e4m3fnuz};
 
 template <std::size_t N>

@@ -4,8 +4,34 @@
 
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace compat::shim::simulate {
+namespace {
+
+struct HandedOver {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<void>> owners;
+};
+HandedOver& handed_over() {
+    static auto* all = new HandedOver();  // our threads outlive statics
+    return *all;
+}
+
+}  // namespace
+
+void hand_over(std::shared_ptr<void> owner) {
+    const std::lock_guard lock(handed_over().mutex);
+    handed_over().owners.push_back(std::move(owner));
+}
+
+void drop_handed_over() noexcept {
+    std::vector<std::shared_ptr<void>> owners;
+    {
+        const std::lock_guard lock(handed_over().mutex);
+        owners.swap(handed_over().owners);
+    }
+}
 
 // A job that waits for a peer that never comes must not keep the process from ending: the thread is
 // not joined, and owns what it uses.
@@ -32,11 +58,11 @@ void Lane::run(const std::shared_ptr<Queue>& queue) {
     while (true) {
         queue->changed.wait(lock, [&] { return queue->closed || !queue->jobs.empty(); });
         if (queue->jobs.empty()) return;
-        std::function<void()> job = std::move(queue->jobs.front());
+        const auto job = std::make_shared<std::function<void()>>(std::move(queue->jobs.front()));
         queue->jobs.pop_front();
         lock.unlock();
-        job();
-        job = nullptr;  // it owns tensors
+        (*job)();
+        hand_over(job);
         lock.lock();
     }
 }

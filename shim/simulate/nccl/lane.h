@@ -1,5 +1,9 @@
 // One thread that runs jobs in the order in which they were posted. Jobs of different lanes run at
 // the same time, as kernels of different streams do. It knows nothing of collectives.
+//
+// Tensors may have Python objects, whose end needs the GIL, and a thread that asks for it while
+// Python ends takes the process down. So our threads never drop the last reference to one: they
+// hand it to the program's threads, which drop it at their next call.
 #pragma once
 
 #include <condition_variable>
@@ -10,6 +14,11 @@
 
 namespace compat::shim::simulate {
 
+// From any thread of ours: keeps it for the program's next call.
+void hand_over(std::shared_ptr<void> owner);
+// From the program's threads.
+void drop_handed_over() noexcept;
+
 class Lane {
   public:
     Lane() = default;
@@ -18,7 +27,8 @@ class Lane {
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
 
-    // From any thread. The job throws nothing. The thread begins with the first job.
+    // From any thread. The job throws nothing; what it owns is handed over. The thread begins with
+    // the first job.
     void post(std::function<void()> job);
 
   private:

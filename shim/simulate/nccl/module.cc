@@ -82,7 +82,8 @@ void bind(py::module_& module) {
         .def_property_readonly("options", &NcclBackend::options)
         .def_property_readonly("uid", &NcclBackend::getID)
         .def("_group_start", &NcclBackend::startCoalescing)
-        .def("_group_end", [](NcclBackend& self) { (void)self.endCoalescing(); }, Unlocked())
+        .def(
+            "_group_end", [](NcclBackend& self) { (void)self.endCoalescing(); }, Unlocked())
         .def("_set_default_timeout", &NcclBackend::setTimeout, py::arg("timeout"))
         .def("_add_ephemeral_timeout", [](NcclBackend&, std::chrono::milliseconds) {})
         .def("perform_nocolor_split", [](NcclBackend&, const py::object&) {})
@@ -104,7 +105,8 @@ void bind(py::module_& module) {
 PYBIND11_MODULE(_compat_nccl, module) {
     bind(module);
     module.attr("nccl_version") = py::make_tuple(kNcclMajor, kNcclMinor, kNcclPatch);
-    module.def("wait_for_all", [] { Watchdog::instance().wait_for_all(); }, Unlocked());
+    module.def(
+        "wait_for_all", [] { Watchdog::instance().wait_for_all(); }, Unlocked());
     // (rank, call, kind, seconds)
     module.def(
         "set_faults",

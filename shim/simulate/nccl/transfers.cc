@@ -27,9 +27,7 @@ void Transfers::broadcast(at::Tensor bytes, int root, Timeout timeout) const {
 
 void Transfers::exchange(at::Tensor to, std::vector<std::int64_t> received, at::Tensor from,
                          std::vector<std::int64_t> sent, Timeout timeout) const {
-    gloo_
-        ->alltoall_base(to, from, received, sent,
-                        with_timeout<c10d::AllToAllOptions>(timeout))
+    gloo_->alltoall_base(to, from, received, sent, with_timeout<c10d::AllToAllOptions>(timeout))
         ->wait();
 }
 

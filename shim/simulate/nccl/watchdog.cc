@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "simulate/nccl/errors.h"
+#include "simulate/nccl/lane.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -30,8 +31,9 @@ std::string heading(int rank) {
     localtime_r(&seconds, &local);
     char when[32];
     std::strftime(when, sizeof when, "%m%d %H:%M:%S", &local);
-    const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
-                            now.time_since_epoch()).count() % 1'000'000;
+    const auto micros =
+        std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() %
+        1'000'000;
     char line[96];
     std::snprintf(line, sizeof line, "[rank%d]:[E%s.%06lld ProcessGroupNCCL.cpp] ", rank, when,
                   static_cast<long long>(micros));
@@ -91,10 +93,11 @@ std::optional<Waiting> waiting_from(const std::string& text) {
 std::vector<std::uint64_t> deadlocked(const std::map<std::uint64_t, Waiting>& waiting) {
     std::map<std::uint64_t, Waiting> stuck = waiting;
     const auto may_go_on = [&](std::uint64_t rank, const Waiting& each) {
-        return std::none_of(each.for_ranks.begin(), each.for_ranks.end(), [&](std::uint64_t needed) {
-            const auto other = stuck.find(needed);
-            return other != stuck.end() && !meet(each, rank, other->second);
-        });
+        return std::none_of(each.for_ranks.begin(), each.for_ranks.end(),
+                            [&](std::uint64_t needed) {
+                                const auto other = stuck.find(needed);
+                                return other != stuck.end() && !meet(each, rank, other->second);
+                            });
     };
     const auto goes_on = [&](const auto& entry) { return may_go_on(entry.first, entry.second); };
     while (std::erase_if(stuck, goes_on) > 0) {
@@ -120,6 +123,11 @@ void Watchdog::wait_for_all() {
     for (const auto& work : unfinished()) work->wait_for_end();
 }
 
+std::string Watchdog::deadlock_text() {
+    const std::lock_guard lock(mutex_);
+    return deadlock_;
+}
+
 void Watchdog::join_job(c10::intrusive_ptr<c10d::Store> store, std::uint64_t rank,
                         std::uint64_t ranks) {
     const std::lock_guard lock(mutex_);
@@ -138,7 +146,8 @@ void Watchdog::run() {
             changed_.wait(lock, [&] { return !works_.empty() || published_; });
         }
         std::this_thread::sleep_for(kTick);
-        const Works works = unfinished();
+        const auto handed = std::make_shared<Works>(unfinished());
+        const Works& works = *handed;
         check_timeouts(works);
         if (const auto now = std::chrono::steady_clock::now(); now - looked >= kBetween) {
             looked = now;
@@ -151,6 +160,7 @@ void Watchdog::run() {
                 published_.reset();
             }
         }
+        if (!works.empty()) hand_over(handed);
     }
 }
 
@@ -171,8 +181,8 @@ void Watchdog::check_timeouts(const Works& works) {
         const milliseconds age = work->age();
         if (age < work->origin().timeout) continue;
         const std::string text = work->timeout_text(age);
-        const std::string where = "It is " + described(work->call()) + " " + place(work->call()) +
-                                  "." + where_all_wait();
+        const std::string where =
+            "It is " + described(work->call()) + " " + place(work->call()) + "." + where_all_wait();
         std::fprintf(stderr, "%s%s\n%s\n", heading(work->origin().rank).c_str(), text.c_str(),
                      where.c_str());
         if (!work->origin().blocking) take_down(*work, text);
@@ -184,11 +194,12 @@ void Watchdog::check_timeouts(const Works& works) {
 void Watchdog::take_down(const NcclWork& work, const std::string& text) {
     const std::string head = heading(work.origin().rank);
     const std::string rank = "[Rank " + std::to_string(work.origin().rank) + "] ";
-    std::fprintf(stderr,
-                 "%s%sSome NCCL operations have failed or timed out. Due to the asynchronous nature "
-                 "of CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data."
-                 "\n%s%sTo avoid data inconsistency, we are taking the entire process down.\n",
-                 head.c_str(), rank.c_str(), head.c_str(), rank.c_str());
+    std::fprintf(
+        stderr,
+        "%s%sSome NCCL operations have failed or timed out. Due to the asynchronous nature "
+        "of CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data."
+        "\n%s%sTo avoid data inconsistency, we are taking the entire process down.\n",
+        head.c_str(), rank.c_str(), head.c_str(), rank.c_str());
     std::fprintf(stderr,
                  "terminate called after throwing an instance of 'c10::DistBackendError'\n"
                  "  what():  [PG ID 0 PG GUID %s Rank %d] Process group watchdog thread terminated "
@@ -220,6 +231,10 @@ void Watchdog::check_deadlock(const Works& works) {
         text += "\n  rank " + std::to_string(rank) + " waits in " + all[rank].text;
     text += "\nWith NCCL this hangs until the time-out.";
     std::fprintf(stderr, "%s%s\n", heading(static_cast<int>(rank_)).c_str(), text.c_str());
+    {
+        const std::lock_guard lock(mutex_);
+        deadlock_ = text;
+    }
     // The others find it within two looks. A rank that ended first would look like the cause.
     std::this_thread::sleep_for(2 * kBetween + kTick);
     for (const auto& work : works)

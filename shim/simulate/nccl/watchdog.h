@@ -42,6 +42,8 @@ class Watchdog {
     void watch(const c10::intrusive_ptr<NcclWork>& work);
     // Until every call of the process has ended. Whoever holds a handle gets its error.
     void wait_for_all();
+    // The text of the deadlock that this rank was found in; empty if there was none.
+    [[nodiscard]] std::string deadlock_text();
     // The job's ranks and a connection to its store of our own; replaces the one before.
     void join_job(c10::intrusive_ptr<c10d::Store> store, std::uint64_t rank, std::uint64_t ranks);
 
@@ -66,6 +68,7 @@ class Watchdog {
     std::uint64_t rank_ = 0, ranks_ = 0;
     std::optional<Waiting> published_;
     std::map<std::uint64_t, Waiting> seen_;  // a moment ago
+    std::string deadlock_;
 };
 
 }  // namespace compat::shim::simulate

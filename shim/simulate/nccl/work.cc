@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simulate/nccl/errors.h"
+#include "simulate/nccl/lane.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -43,7 +44,14 @@ bool NcclWork::wait(milliseconds timeout) {
         waiting_since_ = -1;
     }
     if (exception_) std::rethrow_exception(exception_);
+    lock.unlock();
+    drop_handed_over();
     return true;
+}
+
+void NcclWork::release_resources() {
+    outputs_.clear();
+    future_.reset();
 }
 
 void NcclWork::wait_for_end() {
@@ -100,13 +108,14 @@ c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFuture() {
     return future_;
 }
 
-// Callbacks may start collectives and wait for them, which the thread that ends this work runs: they
-// get a thread of their own.
+// Callbacks may start collectives and wait for them, which the thread that ends this work runs:
+// they get a thread of their own.
 void NcclWork::complete_future() {
     const std::lock_guard lock(future_mutex_);
     if (!future_ || future_->completed()) return;
-    std::thread([future = future_, error = exception(), outputs = outputs_] {
-        error ? future->setErrorIfNeeded(error) : future->markCompleted(c10::IValue(outputs));
+    std::thread([future = future_, error = exception(), outputs = c10::IValue(outputs_)]() mutable {
+        error ? future->setErrorIfNeeded(error) : future->markCompleted(std::move(outputs));
+        hand_over(std::make_shared<decltype(future)>(std::move(future)));
     }).detach();
 }
 

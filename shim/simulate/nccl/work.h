@@ -58,12 +58,15 @@ class NcclWork final : public c10d::Work {
     // The watchdog's sentence, after `ran`.
     [[nodiscard]] std::string timeout_text(std::chrono::milliseconds ran) const;
 
+    // With the last reference. The watchdog's weak ones keep the object's memory.
+    void release_resources() override;
+
   private:
     void complete_future();
 
     const Origin origin_;
     const Call call_;
-    const std::vector<at::Tensor> outputs_;
+    std::vector<at::Tensor> outputs_;
     const std::vector<int> waits_for_;
     const std::chrono::steady_clock::time_point begun_;
     std::chrono::steady_clock::time_point ended_;

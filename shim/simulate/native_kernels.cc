@@ -155,6 +155,9 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const std::optional<Tensor>& mask, double dropout, bool causal,
                  std::optional<double> scale, bool grouped) {
     check_attention(query, key, value, mask, dropout, causal, scale, grouped);
+    if (accelerator().type() == c10::kCUDA)
+        if (auto fused = fused_attention(query, key, value, mask, dropout, causal, scale, grouped))
+            return *fused;
     std::optional<Tensor> bias = mask;
     if (bias && bias->defined() && bias->scalar_type() == at::kBool)
         bias = at::zeros_like(*bias, query.options())

@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+
 namespace torch {
 class Library;
 }
@@ -18,6 +20,17 @@ void add_quantized_kernels(torch::Library& quantized);
 // Kernels that CUDA has and the CPU lacks (cuda_kernels.cc, cuda_lu.cc).
 void add_cuda_kernels(torch::Library& dense);
 void add_lu_kernels(torch::Library& dense);
+// SyncBatchNorm's steps, and fused attention (sync_batch_norm.cc, fused_attention.cc).
+void add_sync_batch_norm_kernels(torch::Library& dense);
+void add_fused_attention(torch::Library& dense);
+// scaled_dot_product_attention by a fused kernel of CUDA; nothing where the plain formula is to
+// compute it. Throws torch's error where the program allows no kernel that takes such tensors.
+[[nodiscard]] std::optional<at::Tensor> fused_attention(const at::Tensor& query,
+                                                        const at::Tensor& key,
+                                                        const at::Tensor& value,
+                                                        const std::optional<at::Tensor>& mask,
+                                                        double dropout, bool causal,
+                                                        std::optional<double> scale, bool grouped);
 // torch.distributed on simulated CUDA (collectives.cc).
 void add_collectives();
 // Attention of MPS where no gradient is wanted (attention.cc).

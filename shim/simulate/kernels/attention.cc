@@ -71,8 +71,8 @@ void add_attention_kernels(torch::Library& dense) {
     dense.impl("_scaled_dot_product_attention_math_for_mps",
                torch::CppFunction::makeFromBoxedFunction<&mps_attention_kernel>());
     dense.impl("_scaled_dot_product_attention_math", &mps_attention);
-    auto* autograd = new torch::Library(torch::Library::IMPL, "aten",
-                                        accelerator().keys().autograd, __FILE__, __LINE__);
+    auto* autograd = new torch::Library(torch::Library::IMPL, "aten", accelerator().keys().autograd,
+                                        __FILE__, __LINE__);
     autograd->impl("_scaled_dot_product_attention_math", &mps_attention);
 }
 

@@ -100,8 +100,8 @@ Tensor promoted(const Tensor& tensor, bool half_to_float) {
 class RulesOf {
   public:
     explicit RulesOf(const char* name)
-        : op_(c10::Dispatcher::singleton().findSchemaOrThrow(
-              (std::string("aten::") + name).c_str(), "")),
+        : op_(c10::Dispatcher::singleton().findSchemaOrThrow((std::string("aten::") + name).c_str(),
+                                                             "")),
           rules_(accelerator().refusals(), accelerator().computed(), name, op_.schema()) {}
 
     void operator()(std::initializer_list<c10::IValue> given) const {
@@ -248,6 +248,8 @@ void add_cuda_kernels(torch::Library& dense) {
     dense.impl("_thnn_fused_gru_cell", &gru_cell);
     dense.impl("_thnn_fused_gru_cell_backward", &gru_cell_backward);
     add_lu_kernels(dense);
+    add_sync_batch_norm_kernels(dense);
+    add_fused_attention(dense);
     add_recurrent_kernels(dense);
 }
 

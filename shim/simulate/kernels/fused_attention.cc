@@ -1,0 +1,167 @@
+// Fused attention of CUDA: flash and memory-efficient, with their log-sum-exp, which ring attention
+// (context parallel) merges between devices. The plain formula computes them here.
+// scaled_dot_product_attention takes them where the program left it no other choice (sdpa_kernel
+// without MATH), and for subclasses such as DTensor, which know these ops by name. Everywhere else
+// it takes the plain formula, whose values a CPU build has.
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <c10/core/GradMode.h>
+#include <torch/library.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "simulate/native_kernels.h"
+
+namespace compat::shim::simulate {
+namespace {
+
+using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
+
+struct Scores {
+    Tensor values;  // scaled, masked, in single precision or more
+    double scale;
+};
+
+Tensor single(const Tensor& tensor) {
+    return at::isReducedFloatingType(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor;
+}
+
+Scores scores_of(const Tensor& query, const Tensor& key, const MaybeTensor& bias, bool causal,
+                 std::optional<double> scale) {
+    const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+    Tensor values = at::matmul(single(query), single(key).transpose(-2, -1)) * factor;
+    if (bias && bias->defined()) values = values + single(*bias);
+    if (causal) {
+        const Tensor seen =
+            at::ones({query.size(-2), key.size(-2)}, query.options().dtype(at::kBool)).tril();
+        values = values.masked_fill(seen.logical_not(), -INFINITY);
+    }
+    return {values, factor};
+}
+
+std::tuple<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                                  const MaybeTensor& bias, double dropout, bool causal,
+                                  std::optional<double> scale) {
+    const Scores scores = scores_of(query, key, bias, causal, scale);
+    const Tensor logsumexp = scores.values.logsumexp(-1);
+    Tensor weights = (scores.values - logsumexp.unsqueeze(-1)).exp();
+    if (dropout > 0) weights = at::dropout(weights, dropout, true);
+    return {at::matmul(weights, single(value)).to(query.scalar_type()), logsumexp.to(at::kFloat)};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> attend_backward(
+    const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+    const MaybeTensor& bias, const Tensor& out, const Tensor& logsumexp, double dropout,
+    bool causal, std::optional<double> scale) {
+    TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0,
+                                "the gradient of fused attention with dropout is not simulated; "
+                                "sdpa_kernel(SDPBackend.MATH) computes it");
+    const Scores scores = scores_of(query, key, bias, causal, scale);
+    const Tensor weights = (scores.values - logsumexp.unsqueeze(-1)).exp();
+    const Tensor of_out = single(grad);
+    const Tensor of_weights = at::matmul(of_out, single(value).transpose(-2, -1));
+    const Tensor of_scores = weights * (of_weights - (of_out * single(out)).sum(-1, true));
+    return {(at::matmul(of_scores, single(key)) * scores.scale).to(query.scalar_type()),
+            (at::matmul(of_scores.transpose(-2, -1), single(query)) * scores.scale)
+                .to(key.scalar_type()),
+            at::matmul(weights.transpose(-2, -1), of_out).to(value.scalar_type()), of_scores};
+}
+
+using Flash =
+    std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
+
+Flash flash(const Tensor& query, const Tensor& key, const Tensor& value, double dropout,
+            bool causal, bool /*debug*/, std::optional<double> scale) {
+    TORCH_CHECK(at::isReducedFloatingType(query.scalar_type()),
+                "FlashAttention only support fp16 and bf16 data type");
+    const auto [out, logsumexp] = attend(query, key, value, {}, dropout, causal, scale);
+    const Tensor state = at::empty({2}, query.options().dtype(at::kLong));
+    return {out,
+            logsumexp,
+            Tensor(),
+            Tensor(),
+            query.size(-2),
+            key.size(-2),
+            state,
+            at::empty({}, query.options().dtype(at::kLong)),
+            at::empty({0}, query.options())};
+}
+
+std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad, const Tensor& query,
+                                                  const Tensor& key, const Tensor& value,
+                                                  const Tensor& out, const Tensor& logsumexp,
+                                                  const Tensor&, const Tensor&, c10::SymInt,
+                                                  c10::SymInt, double dropout, bool causal,
+                                                  const Tensor&, const Tensor&,
+                                                  std::optional<double> scale) {
+    const auto [dq, dk, dv, unused] =
+        attend_backward(grad, query, key, value, {}, out, logsumexp, dropout, causal, scale);
+    return {dq, dk, dv};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& query, const Tensor& key,
+                                                     const Tensor& value, const MaybeTensor& bias,
+                                                     bool with_logsumexp, double dropout,
+                                                     bool causal, std::optional<double> scale) {
+    auto [out, logsumexp] = attend(query, key, value, bias, dropout, causal, scale);
+    if (!with_logsumexp) logsumexp = logsumexp.narrow(-1, 0, 0);
+    const Tensor seed = at::empty({}, query.options().dtype(at::kLong));
+    return {out, logsumexp, seed, seed.clone()};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
+    const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& bias, const Tensor& out, const Tensor& logsumexp, const Tensor&, const Tensor&,
+    double dropout, std::array<bool, 4> wanted, bool causal, std::optional<double> scale) {
+    if (!grad.defined()) return {};
+    auto [dq, dk, dv, scores] =
+        attend_backward(grad, query, key, value, bias.defined() ? MaybeTensor(bias) : MaybeTensor(),
+                        out, logsumexp, dropout, causal, scale);
+    Tensor of_bias;
+    if (wanted[3] && bias.defined())
+        of_bias = at::sum_to(scores, bias.sizes()).to(bias.scalar_type());
+    return {dq, dk, dv, of_bias};
+}
+
+// Whether the fused kernels take such tensors, as sdp_utils.cpp decides.
+bool fits(const Tensor& query, const Tensor& key, const Tensor& value, bool grouped) {
+    return query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && !grouped &&
+           !query.is_nested() && query.size(1) == key.size(1) && query.size(1) == value.size(1) &&
+           query.size(-1) == value.size(-1);
+}
+
+}  // namespace
+
+std::optional<Tensor> fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                      const MaybeTensor& mask, double dropout, bool causal,
+                                      std::optional<double> scale, bool grouped) {
+    auto& context = at::globalContext();
+    const bool plain = context.userEnabledMathSDP();
+    if (plain && !query.key_set().has(c10::DispatchKey::Python)) return std::nullopt;
+    const bool half = at::isReducedFloatingType(query.scalar_type());
+    const bool no_mask = !mask || !mask->defined();
+    if (fits(query, key, value, grouped)) {
+        if (context.userEnabledFlashSDP() && half && no_mask)
+            return std::get<0>(at::_scaled_dot_product_flash_attention(query, key, value, dropout,
+                                                                       causal, false, scale));
+        if (context.userEnabledMemEfficientSDP() && (half || query.scalar_type() == at::kFloat))
+            return std::get<0>(at::_scaled_dot_product_efficient_attention(
+                query, key, value, mask, c10::GradMode::is_enabled(), dropout, causal, scale));
+    }
+    TORCH_CHECK(plain, "No available kernel. Aborting execution.");
+    return std::nullopt;
+}
+
+void add_fused_attention(torch::Library& dense) {
+    dense.impl("_scaled_dot_product_flash_attention", &flash);
+    dense.impl("_scaled_dot_product_flash_attention_backward", &flash_backward);
+    dense.impl("_scaled_dot_product_efficient_attention", &efficient);
+    dense.impl("_scaled_dot_product_efficient_attention_backward", &efficient_backward);
+}
+
+}  // namespace compat::shim::simulate

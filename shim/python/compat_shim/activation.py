@@ -139,12 +139,14 @@ def _run_again(module_name):
 
 def _internal_prefixes(version):
     """Files whose lines are never the caller: torch's, ours, the test framework's (which prints and
-    compares the tests' tensors), and code without a file."""
+    compares the tests' tensors), the module that wraps torch's deprecated functions, and code without a
+    file."""
     torch_folder = os.path.dirname(version.__file__)
     beside = (os.path.join(os.path.dirname(torch_folder), name) for name in ("_pytest", "pluggy"))
     unittest = os.path.join(os.path.dirname(os.__file__), "unittest")
     folders = (torch_folder, os.path.dirname(__file__), *beside, unittest)
-    return [folder + os.sep for folder in folders] + ["<frozen ", "<eval_with_key>", "<torch_"]
+    wrapper = os.path.join(os.path.dirname(torch_folder), "typing_extensions.py")
+    return [folder + os.sep for folder in folders] + [wrapper, "<frozen ", "<eval_with_key>", "<torch_"]
 
 
 def _session(torch):

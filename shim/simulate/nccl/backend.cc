@@ -139,12 +139,12 @@ std::vector<int> NcclBackend::others() const {
     return ranks;
 }
 
-c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Call& call, Tensors outputs,
-                                                   Timeout timeout, int parts,
+c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Job& job, Tensors outputs, int parts,
                                                    std::vector<int> waits_for) {
+    const std::string title = job.title.empty() ? profiler_title(job.call, rank_) : job.title;
     auto work = c10::make_intrusive<NcclWork>(
-        NcclWork::Origin{rank_, group_name(*options_), global_ranks_, timeout, blocking_}, call,
-        std::move(outputs), parts, std::move(waits_for));
+        NcclWork::Origin{rank_, group_name(*options_), global_ranks_, job.timeout, blocking_},
+        job.call, title, job.inputs, std::move(outputs), parts, std::move(waits_for));
     std::erase_if(pending_, [](const auto& weak) {
         const auto each = weak.lock();
         return !each || each->isCompleted();
@@ -164,7 +164,8 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
     if (meet_fault(global(rank_), call)) {
         auto dropped = c10::make_intrusive<NcclWork>(
             NcclWork::Origin{rank_, group_name(*options_), global_ranks_, job.timeout, blocking_},
-            call, std::move(job.outputs), 1, std::vector<int>{});
+            call, profiler_title(call, rank_), job.inputs, std::move(job.outputs), 1,
+            std::vector<int>{});
         dropped->end();
         return dropped;
     }
@@ -181,8 +182,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
         coalesced_.push_back(std::move(job));
         return {};
     }
-    auto work = new_work(job.call, job.outputs, job.timeout, 1,
-                         message ? std::vector<int>{call.root} : others());
+    auto work = new_work(job, job.outputs, 1, message ? std::vector<int>{call.root} : others());
     start(std::move(job), work);
     return work;
 }
@@ -251,7 +251,7 @@ NcclBackend::WorkPtr NcclBackend::message(OpType type, Tensors& tensors, int pee
     check_dtype(tensor.is_complex() ? at::kFloat : tensor.scalar_type());
     Call call = call_of(type, tensor, tensor);
     call.root = peer;
-    return post({std::move(call), {tensor}, nullptr, c10d::kUnsetTimeout});
+    return post({std::move(call), {tensor}, nullptr, c10d::kUnsetTimeout, {tensor}});
 }
 
 Call NcclBackend::call_of(OpType type, const at::Tensor& sent, const at::Tensor& received) {
@@ -274,7 +274,7 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
     coalescing_ = false;
     std::vector<Job> jobs = std::exchange(coalesced_, {});
     if (jobs.empty()) return {};
-    Call whole = jobs.front().call;
+    Job whole = jobs.front();
     Tensors outputs;
     std::vector<int> waits_for;
     for (const Job& job : jobs) {
@@ -285,9 +285,10 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
         else if (job.call.root != rank_)
             waits_for.push_back(job.call.root);
     }
-    if (jobs.size() > 1) whole.type = OpType::COALESCED;
-    auto work = new_work(whole, std::move(outputs), jobs.front().timeout,
-                         static_cast<int>(jobs.size()), std::move(waits_for));
+    if (jobs.size() > 1) whole.call.type = OpType::COALESCED;
+    whole.title = "nccl:coalesced";
+    auto work =
+        new_work(whole, std::move(outputs), static_cast<int>(jobs.size()), std::move(waits_for));
     for (Job& job : jobs) start(std::move(job), work);
     return work;
 }

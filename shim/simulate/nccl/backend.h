@@ -115,6 +115,9 @@ class NcclBackend final : public c10d::Backend {
         Tensors outputs;
         Body body;
         Timeout timeout;
+        // For the profiler: an empty title is that of the call's type.
+        Tensors inputs = {};
+        std::string title = {};
     };
     struct Mailbox;  // of messages to itself
 
@@ -123,8 +126,8 @@ class NcclBackend final : public c10d::Backend {
     [[nodiscard]] c10::DeviceIndex device_for_barrier(const c10d::BarrierOptions& opts) const;
     WorkPtr post(Job job);
     WorkPtr message(c10d::OpType type, Tensors& tensors, int peer);
-    [[nodiscard]] c10::intrusive_ptr<NcclWork> new_work(const Call& call, Tensors outputs,
-                                                        Timeout timeout, int parts,
+    // The handle of `job`, and of the jobs that are coalesced with it.
+    [[nodiscard]] c10::intrusive_ptr<NcclWork> new_work(const Job& job, Tensors outputs, int parts,
                                                         std::vector<int> waits_for);
     void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);

@@ -19,27 +19,35 @@ using c10d::OpType;
 
 struct Name {
     OpType type;
-    std::string_view name;
+    std::string_view name;   // in Python
+    std::string_view title;  // for the profiler
 };
 constexpr std::array kNames{
-    Name{OpType::BROADCAST, "broadcast"},
-    Name{OpType::ALLREDUCE, "all_reduce"},
-    Name{OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced"},
-    Name{OpType::REDUCE, "reduce"},
-    Name{OpType::ALLGATHER, "all_gather"},
-    Name{OpType::_ALLGATHER_BASE, "all_gather_into_tensor"},
-    Name{OpType::ALLGATHER_COALESCED, "all_gather_coalesced"},
-    Name{OpType::GATHER, "gather"},
-    Name{OpType::SCATTER, "scatter"},
-    Name{OpType::REDUCE_SCATTER, "reduce_scatter"},
-    Name{OpType::ALLTOALL_BASE, "all_to_all_single"},
-    Name{OpType::ALLTOALL, "all_to_all"},
-    Name{OpType::SEND, "send"},
-    Name{OpType::RECV, "recv"},
-    Name{OpType::BARRIER, "barrier"},
-    Name{OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor"},
-    Name{OpType::COALESCED, "coalesced"},
+    Name{OpType::BROADCAST, "broadcast", "nccl:broadcast"},
+    Name{OpType::ALLREDUCE, "all_reduce", "nccl:all_reduce"},
+    Name{OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", "nccl:allreduce_coalesced"},
+    Name{OpType::REDUCE, "reduce", "nccl:reduce"},
+    Name{OpType::ALLGATHER, "all_gather", "nccl:all_gather"},
+    Name{OpType::_ALLGATHER_BASE, "all_gather_into_tensor", "nccl:_all_gather_base"},
+    Name{OpType::ALLGATHER_COALESCED, "all_gather_coalesced", "nccl:all_gather_coalesced"},
+    Name{OpType::GATHER, "gather", "nccl:gather"},
+    Name{OpType::SCATTER, "scatter", "nccl:scatter"},
+    Name{OpType::REDUCE_SCATTER, "reduce_scatter", "nccl:reduce_scatter"},
+    Name{OpType::ALLTOALL_BASE, "all_to_all_single", "nccl:all_to_all"},
+    Name{OpType::ALLTOALL, "all_to_all", "nccl:all_to_all"},
+    Name{OpType::SEND, "send", "nccl:send"},
+    Name{OpType::RECV, "recv", "nccl:recv"},
+    Name{OpType::BARRIER, "barrier", "nccl:all_reduce_barrier"},
+    Name{OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", "nccl:_reduce_scatter_base"},
+    Name{OpType::COALESCED, "coalesced", "nccl:coalesced"},
 };
+
+const Name& name_of(OpType type) noexcept {
+    static constexpr Name kOther{OpType::UNKNOWN, "collective", "nccl:collective"};
+    const auto* const found = std::find_if(kNames.begin(), kNames.end(),
+                                           [&](const Name& each) { return each.type == type; });
+    return found == kNames.end() ? kOther : *found;
+}
 
 constexpr std::array<std::string_view, 10> kReductions{
     "SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM", "UNUSED"};
@@ -95,10 +103,16 @@ constexpr std::array kAgreements{
 
 }  // namespace
 
-std::string_view collective_name(OpType type) noexcept {
-    const auto* const found = std::find_if(kNames.begin(), kNames.end(),
-                                           [&](const Name& each) { return each.type == type; });
-    return found == kNames.end() ? "collective" : found->name;
+std::string_view collective_name(OpType type) noexcept { return name_of(type).name; }
+
+std::string profiler_title(const Call& call, int rank) {
+    std::string title(name_of(call.type).title);
+    const auto ranks = [&](const char* arrow) {
+        return " " + std::to_string(rank) + arrow + std::to_string(call.root);
+    };
+    if (call.type == OpType::SEND) title += ranks("->");
+    if (call.type == OpType::RECV) title += ranks("<-");
+    return title;
 }
 
 std::string described(const Call& call) {

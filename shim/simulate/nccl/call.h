@@ -18,6 +18,10 @@ namespace compat::shim::simulate {
 // The name by which Python calls it: "all_reduce".
 [[nodiscard]] std::string_view collective_name(c10d::OpType type) noexcept;
 
+struct Call;
+// As ProcessGroupNCCL names the call's event for the profiler: "nccl:all_reduce".
+[[nodiscard]] std::string profiler_title(const Call& call, int rank);
+
 struct Call {
     static constexpr std::uint8_t kNoReduction = 255;
 

@@ -104,7 +104,7 @@ NcclBackend::WorkPtr NcclBackend::broadcast(Tensors& tensors, const c10d::Broadc
                  [tensor, root = call.root](const Transfers& by, Timeout timeout) {
                      if (tensor.numel() > 0) by.broadcast(host_bytes(tensor), root, timeout);
                  },
-                 opts.timeout});
+                 opts.timeout, tensors});
 }
 
 NcclBackend::WorkPtr NcclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) {
@@ -115,7 +115,7 @@ NcclBackend::WorkPtr NcclBackend::allreduce(Tensors& tensors, const c10d::Allred
                  [tensor, op = opts.reduceOp](const Transfers& by, Timeout timeout) {
                      all_reduce(by, flat(tensor), op, timeout);
                  },
-                 opts.timeout});
+                 opts.timeout, tensors});
 }
 
 NcclBackend::WorkPtr NcclBackend::allreduce_sparse(Tensors& /*tensors*/,
@@ -138,7 +138,7 @@ NcclBackend::WorkPtr NcclBackend::allreduce_coalesced(Tensors& tensors,
                  [real, op = opts.reduceOp](const Transfers& by, Timeout timeout) {
                      for (const at::Tensor& each : real) all_reduce(by, flat(each), op, timeout);
                  },
-                 opts.timeout});
+                 opts.timeout, tensors, "nccl:allreduce_coalesced"});
 }
 
 NcclBackend::WorkPtr NcclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& opts) {
@@ -151,7 +151,7 @@ NcclBackend::WorkPtr NcclBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
          [tensor, op = opts.reduceOp, root = call.root](const Transfers& by, Timeout timeout) {
              simulate::reduce(by, flat(tensor), root, op, timeout);
          },
-         opts.timeout});
+         opts.timeout, tensors});
 }
 
 NcclBackend::WorkPtr NcclBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
@@ -168,7 +168,8 @@ NcclBackend::WorkPtr NcclBackend::_allgather_base(at::Tensor& output, at::Tensor
                      // The input may be this rank's part of the output.
                      by.all_gather(host_bytes(to), host_bytes(from).clone(), timeout);
                  },
-                 opts.timeout});
+                 opts.timeout,
+                 {input}});
 }
 
 NcclBackend::WorkPtr NcclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -207,7 +208,7 @@ NcclBackend::WorkPtr NcclBackend::allgather(std::vector<Tensors>& outputs, Tenso
                                     all.narrow(0, static_cast<std::int64_t>(i) * bytes.numel(),
                                                bytes.numel()));
                  },
-                 opts.timeout});
+                 opts.timeout, inputs});
 }
 
 NcclBackend::WorkPtr NcclBackend::allgather_coalesced(std::vector<Tensors>& /*outputs*/,
@@ -236,7 +237,7 @@ NcclBackend::WorkPtr NcclBackend::allgather_into_tensor_coalesced(
                          if (from[i].numel() > 0)
                              by.all_gather(host_bytes(to[i]), host_bytes(from[i]).clone(), timeout);
                  },
-                 opts.timeout});
+                 opts.timeout, inputs, "nccl:all_gather_into_tensor_coalesced"});
 }
 
 NcclBackend::WorkPtr NcclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -271,7 +272,7 @@ NcclBackend::WorkPtr NcclBackend::gather(std::vector<Tensors>& outputs, Tensors&
                      exchange(by, received, sent, timeout);
                      for (std::size_t i = 0; i < list.size(); ++i) copy_bytes(list[i], received[i]);
                  },
-                 opts.timeout});
+                 opts.timeout, inputs});
 }
 
 NcclBackend::WorkPtr NcclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -305,7 +306,7 @@ NcclBackend::WorkPtr NcclBackend::scatter(Tensors& outputs, std::vector<Tensors>
                               timeout);
                      copy_bytes(to, received[static_cast<std::size_t>(root)]);
                  },
-                 opts.timeout});
+                 opts.timeout, list});
 }
 
 NcclBackend::WorkPtr NcclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
@@ -325,7 +326,8 @@ NcclBackend::WorkPtr NcclBackend::_reduce_scatter_base(at::Tensor& output, at::T
                                                             to.numel());
                      simulate::reduce_scatter(by, flat(to), flat(from), counts, op, timeout);
                  },
-                 opts.timeout});
+                 opts.timeout,
+                 {input}});
 }
 
 NcclBackend::WorkPtr NcclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -357,7 +359,7 @@ NcclBackend::WorkPtr NcclBackend::reduce_scatter(Tensors& outputs, std::vector<T
                          parts.push_back(host_view(each).reshape({-1}));
                      simulate::reduce_scatter(by, flat(to), at::cat(parts), counts, op, timeout);
                  },
-                 opts.timeout});
+                 opts.timeout, list});
 }
 
 NcclBackend::WorkPtr NcclBackend::reduce_scatter_tensor_coalesced(
@@ -384,7 +386,7 @@ NcclBackend::WorkPtr NcclBackend::reduce_scatter_tensor_coalesced(
                                                   timeout);
                      }
                  },
-                 opts.timeout});
+                 opts.timeout, inputs, "nccl:reduce_scatter_tensor_coalesced"});
 }
 
 NcclBackend::WorkPtr NcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
@@ -413,7 +415,8 @@ NcclBackend::WorkPtr NcclBackend::alltoall_base(at::Tensor& output, at::Tensor& 
                      const Transfers& by, Timeout timeout) {
                      by.exchange(host_bytes(to), received, host_bytes(from), sent, timeout);
                  },
-                 opts.timeout});
+                 opts.timeout,
+                 {input}});
 }
 
 NcclBackend::WorkPtr NcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
@@ -442,7 +445,7 @@ NcclBackend::WorkPtr NcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
                      exchange(by, received, from, timeout);
                      for (std::size_t i = 0; i < to.size(); ++i) copy_bytes(to[i], received[i]);
                  },
-                 opts.timeout});
+                 opts.timeout, inputs});
 }
 
 NcclBackend::WorkPtr NcclBackend::send(Tensors& tensors, int to, int /*tag*/) {
@@ -461,7 +464,7 @@ NcclBackend::WorkPtr NcclBackend::barrier(const c10d::BarrierOptions& opts) {
     Call call;
     call.type = OpType::BARRIER;
     call.device = device_for_barrier(opts);
-    return post({call, {}, [](const Transfers&, Timeout) {}, opts.timeout});
+    return post({call, {}, [](const Transfers&, Timeout) {}, opts.timeout, {}});
 }
 
 }  // namespace compat::shim::simulate

@@ -21,9 +21,10 @@ milliseconds since(steady_clock::time_point begin) {
 
 }  // namespace
 
-NcclWork::NcclWork(Origin origin, Call call, std::vector<at::Tensor> outputs, int parts,
-                   std::vector<int> waits_for)
-    : Work(origin.rank, call.type),
+NcclWork::NcclWork(Origin origin, Call call, const std::string& title,
+                   const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs,
+                   int parts, std::vector<int> waits_for)
+    : Work(origin.rank, call.type, title.c_str(), inputs),
       origin_(std::move(origin)),
       call_(std::move(call)),
       outputs_(std::move(outputs)),

@@ -28,7 +28,9 @@ class NcclWork final : public c10d::Work {
     };
 
     // Ends when `parts` of it have ended. `waits_for`: ranks of the group without which it cannot.
-    NcclWork(Origin origin, Call call, std::vector<at::Tensor> outputs, int parts,
+    // The profiler has an event `title` with the shapes of `inputs` until then.
+    NcclWork(Origin origin, Call call, const std::string& title,
+             const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs, int parts,
              std::vector<int> waits_for);
 
     bool wait(std::chrono::milliseconds timeout = std::chrono::milliseconds(0)) override;

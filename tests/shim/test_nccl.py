@@ -1,0 +1,477 @@
+"""Tests groups of NCCL on simulated CUDA devices: ranks are processes that a script forks."""
+
+import collections
+import re
+
+import pytest
+
+from conftest import run_child
+
+RANKS = """
+import datetime, functools, json, os, signal, tempfile, time, warnings, torch
+import torch.distributed as dist
+warnings.simplefilter("ignore")
+
+def ranks(count, run, timeout=60):
+    \"\"\"Runs run(rank) in one process for each rank. Gives what they return, [type, text] of what they raise,
+    or ["ended", signal].\"\"\"
+    file, pipes = tempfile.mktemp(), []
+    for rank in range(count):
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            answer = in_rank(rank, count, run, file, timeout)
+            with os.fdopen(write, "w") as out:
+                json.dump(answer, out)
+            os._exit(0)
+        os.close(write)
+        pipes.append((pid, os.fdopen(read)))
+    answers = []
+    for pid, pipe in pipes:
+        text = pipe.read()
+        ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        answers.append(json.loads(text) if text else ["ended", ended])
+    return answers
+
+def in_rank(rank, count, run, file, timeout):
+    try:
+        torch.cuda.set_device(rank)
+        dist.init_process_group(
+            "nccl", init_method="file://" + file, rank=rank, world_size=count,
+            timeout=datetime.timedelta(seconds=timeout),
+        )
+        answer = run(rank)
+        dist.destroy_process_group()
+        return answer
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+
+def t(*values, **options): return torch.tensor(values, device="cuda", **options)
+def full(size, value, dtype=torch.float): return torch.full((size,), value, dtype=dtype, device="cuda")
+"""
+
+
+@pytest.fixture
+def on_ranks(library, tmp_path):
+    """on_ranks(script, count, **environment): what `run(rank)` of the script gave on each rank."""
+
+    def run(script, count, *, timeout=60, **env):
+        return run_child(
+            library,
+            tmp_path,
+            RANKS + script + f"\nprint(json.dumps(ranks({count}, run, {timeout})))",
+            env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_DEVICES": "4", **env},
+            warm=True,
+        )
+
+    return run
+
+
+VALUES = """
+def run(rank):
+    n, wrong = dist.get_world_size(), []
+    every, total = range(n), n * (n + 1) // 2
+    def expect(name, tensor, values):
+        if tensor.float().cpu().tolist() != torch.as_tensor(values).float().tolist():
+            wrong.append([name, tensor.float().tolist()[:4], values[:4]])
+    for dtype in (torch.uint8, torch.int8, torch.int32, torch.int64, torch.half, torch.bfloat16, torch.float, torch.double):
+        for size in (0, 3, 20001):  # in one round, and by shares that are not of one size
+            for op, mine, answer in (("SUM", rank + 1, total), ("MAX", rank + 1, n), ("MIN", rank + 1, 1), ("PRODUCT", 2, 2**n), ("AVG", 4, 4)):
+                x = full(size, mine, dtype); dist.all_reduce(x, getattr(dist.ReduceOp, op))
+                expect(f"all_reduce {op} {dtype} {size}", x, [answer] * size)
+    x = full(5, rank + 1.0); dist.all_reduce(x, dist._make_nccl_premul_sum(2.0)); expect("premul", x, [2.0 * total] * 5)
+    x = full(5, rank + 1.0); dist.all_reduce(x, dist._make_nccl_premul_sum(t(2.0))); expect("premul tensor", x, [2.0 * total] * 5)
+    x = t(rank == 0, False); dist.all_reduce(x); expect("bool", x, [True, False])
+    x = full(4, 1.0).to(torch.float8_e4m3fn); dist.all_reduce(x); expect("float8", x, [float(n)] * 4)
+    x = torch.complex(full(2, 1.0), full(2, 2.0)); dist.all_reduce(x); expect("complex", torch.view_as_real(x).flatten(), [n, 2 * n] * 2)
+    x = full(4, float(rank)); dist.broadcast(x, 1); expect("broadcast", x, [1.0] * 4)
+    x = full(4, rank + 1.0); dist.reduce(x, 1)
+    if rank == 1: expect("reduce", x, [total] * 4)
+    parts = [full(3, 0.0) for _ in every]; dist.all_gather(parts, full(3, float(rank))); expect("all_gather", torch.cat(parts), [i for i in every for _ in range(3)])
+    parts = [full(i + 1, 0.0) for i in every]; dist.all_gather(parts, full(rank + 1, float(rank))); expect("all_gather uneven", torch.cat(parts), [i for i in every for _ in range(i + 1)])
+    x = full(2 * n, 0.0); dist.all_gather_into_tensor(x, full(2, float(rank))); expect("all_gather_into_tensor", x, [i // 2 for i in range(2 * n)])
+    x = full(2, 0.0); dist.reduce_scatter_tensor(x, torch.arange(2.0 * n, device="cuda")); expect("reduce_scatter_tensor", x, [2 * n * rank, n * (2 * rank + 1)])
+    x = full(2, 0.0); dist.reduce_scatter(x, [full(2, float(i)) for i in every]); expect("reduce_scatter", x, [n * rank] * 2)
+    x = full(rank + 1, 0.0); dist.reduce_scatter(x, [full(i + 1, float(i)) for i in every]); expect("reduce_scatter uneven", x, [n * rank] * (rank + 1))
+    x = full(n, 0.0); dist.all_to_all_single(x, torch.arange(n, device="cuda") + 10.0 * rank); expect("all_to_all_single", x, [10 * i + rank for i in every])
+    x = full(n * (rank + 1), 0.0); dist.all_to_all_single(x, full(total, float(rank)), [rank + 1] * n, [i + 1 for i in every])
+    expect("all_to_all_single uneven", x, [i for i in every for _ in range(rank + 1)])
+    parts = [full(2, 0.0) for _ in every]; dist.all_to_all(parts, [full(2, 10.0 * rank + i) for i in every]); expect("all_to_all", torch.cat(parts), [10 * i + rank for i in every for _ in range(2)])
+    parts = [full(2, 0.0) for _ in every] if rank == 0 else None; dist.gather(full(2, float(rank)), parts, 0)
+    if rank == 0: expect("gather", torch.cat(parts), [i for i in every for _ in range(2)])
+    x = full(2, 0.0); dist.scatter(x, [full(2, float(i)) for i in every] if rank == 0 else None, 0); expect("scatter", x, [rank] * 2)
+    x = full(3, 0.0)
+    for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, full(3, float(rank)), (rank + 1) % n), dist.P2POp(dist.irecv, x, (rank - 1) % n)]): work.wait()
+    expect("batch_isend_irecv", x, [(rank - 1) % n] * 3)
+    if rank == 0: dist.send(full(3, 7.0), 1)
+    if rank == 1: x = full(3, 0.0); dist.recv(x, 0); expect("recv", x, [7.0] * 3)
+    y = full(4, 1.0); future = dist.all_reduce(y, async_op=True).get_future()
+    # As PowerSGD's hook: a callback starts a collective and waits for it.
+    again = future.then(lambda f: dist.all_reduce(f.value()[0], async_op=True).get_future().wait()[0]); expect("future", again.wait(), [n * n] * 4)
+    a, b = full(2, 1.0), full(3, 1.0)
+    with dist._coalescing_manager(device=torch.device("cuda")): dist.all_reduce(a); dist.all_reduce(b)
+    expect("coalesced", torch.cat([a, b]), [n] * 5)
+    pair = dist.new_group([0, 1]); x = full(2, 1.0)
+    if rank < 2: dist.all_reduce(x, group=pair); expect("sub-group", x, [2.0] * 2)
+    objects = [None] * n; dist.all_gather_object(objects, {"rank": rank})
+    if objects != [{"rank": i} for i in every]: wrong.append(objects)
+    x = full(1000, 1.0); dist.all_reduce(x, async_op=True); torch.cuda.synchronize(); expect("synchronize", x, [n] * 1000)
+    dist.barrier()
+    return [dist.get_backend(), wrong]
+"""
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_collectives_give_nccls_values(on_ranks, count):
+    assert on_ranks(VALUES, count).answer == [["nccl", []]] * count
+
+
+MISUSES = {
+    "host": ("dist.all_reduce(torch.ones(2))", "RuntimeError", "No backend type associated with device type cpu"),
+    "one device": (
+        'dist.all_reduce(torch.ones(2, device="cuda:0"))',
+        "DistBackendError",
+        "ncclInvalidUsage.*Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 0",
+    ),
+    "sizes": (
+        "dist.all_reduce(full(2 + rank, 1.0))",
+        "DistBackendError",
+        r"number of elements: rank 0 calls all_reduce\(SUM, float32, 2 elements\) at .*script.py:\d+; "
+        r"rank 1 calls all_reduce\(SUM, float32, 3 elements\) at",
+    ),
+    "dtypes": (
+        "dist.all_reduce(full(2, 1, torch.half if rank else torch.float))",
+        "DistBackendError",
+        "disagree on the dtype: rank 0 calls .*float32.* rank 1 calls .*float16",
+    ),
+    "collectives": (
+        "dist.all_reduce(full(2, 1.0)) if rank else dist.broadcast(full(2, 1.0), 0)",
+        "DistBackendError",
+        "ranks call different collectives: rank 0 calls broadcast.* rank 1 calls all_reduce",
+    ),
+    "splits": (
+        "dist.all_to_all_single(full(3, 1.0), full(3, 1.0), [1, 2], [2, 1] if rank else [1, 2])",
+        "DistBackendError",
+        "rank 0 sends 8 bytes to rank 1, which receives 4",
+    ),
+    "dtype": (
+        "dist.all_reduce(full(2, 1, torch.short))",
+        "TypeError",
+        "Input tensor data type is not supported for NCCL process group: Short",
+    ),
+    "reduction": ("dist.all_reduce(full(2, 1, torch.int), dist.ReduceOp.BAND)", "ValueError", "Cannot use ReduceOp.BAND with NCCL"),
+    "gaps": ("dist.all_reduce(torch.ones(4, 4, device='cuda')[:, 1:])", "ValueError", "Tensors must be contiguous"),
+    "any source": ("dist.recv(full(1, 1.0))", "NotImplementedError", "ProcessGroupNCCL does not support recvAnysource"),
+}
+
+
+def test_misuse_fails_as_with_nccl(on_ranks):
+    calls = {name: call for name, (call, _, _) in MISUSES.items()}
+    script = f"""
+def run(rank):
+    answers = {{}}
+    for name, call in {calls!r}.items():
+        try: answers[name] = eval(compile(call, "script.py", "eval"))
+        except Exception as error: answers[name] = [type(error).__name__, str(error)]
+    return answers
+"""
+    for answers in on_ranks(script, 2).answer:
+        for name, (_, kind, text) in MISUSES.items():
+            assert answers[name][0] == kind, (name, answers[name])
+            assert re.search(text, answers[name][1], re.DOTALL), (name, answers[name])
+
+
+def test_a_message_of_another_size_is_named_and_the_next_one_arrives(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    if rank == 0: dist.send(full(2, 1.0), 1); dist.send(full(2, 5.0), 1); return
+    try: dist.recv(full(3, 0.0), 0)
+    except dist.DistBackendError as error: text = str(error)
+    x = full(2, 0.0); dist.recv(x, 0)
+    return [text, x.tolist()]
+""",
+        2,
+    )
+    text, received = ran.answer[1]
+    assert "rank 0 calls send(float32, 2 elements, to rank 1) at" in text
+    assert "rank 1 calls recv(float32, 3 elements, from rank 0) at" in text
+    assert received == [5.0, 5.0]
+
+
+DEADLOCKS = {
+    "two groups": (2, "dist.all_reduce(full(2, 1.0), group=dist.group.WORLD if rank else pair)", "all_reduce"),
+    "a ring": (3, "dist.recv(full(2, 1.0), (rank + 1) % 3)", "recv"),
+}
+
+
+@pytest.mark.parametrize("name", DEADLOCKS)
+def test_a_deadlock_names_each_rank_its_call_and_its_line(on_ranks, name):
+    count, call, collective = DEADLOCKS[name]
+    script = f"""
+def run(rank):
+    pair = dist.new_group([0, 1])
+    {call}
+"""
+    line = 1 + next(n for n, text in enumerate((RANKS + script).splitlines()) if call in text)
+    for kind, text in on_ranks(script, count).answer:
+        assert kind == "DistBackendError" and text.startswith("Deadlock: these ranks wait for each other")
+        for rank in range(count):
+            assert re.search(rf"rank {rank} waits in {collective}\(.*script.py:{line}", text), text
+
+
+def test_a_rank_that_comes_late_is_no_deadlock(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    if rank == 2: time.sleep(4)
+    x = full(1, 1.0); dist.all_reduce(x)
+    return x.tolist()
+""",
+        3,
+    )
+    assert ran.answer == [[3.0]] * 3
+
+
+HANG = """
+def run(rank):
+    if rank == 1: time.sleep(4); return
+    dist.all_reduce(full(2, 1.0))
+"""
+
+
+def test_a_time_out_ends_the_process_with_the_watchdogs_text(on_ranks):
+    ran = on_ranks(HANG, 2, timeout=2)
+    assert ran.answer[0] == ["ended", -6]  # SIGABRT
+    assert re.search(
+        r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=1, OpType=ALLREDUCE, NumelIn=2, "
+        r"NumelOut=2, Timeout\(ms\)=2000\) ran for 2\d\d\d milliseconds before timing out",
+        ran.stderr,
+    )
+    assert "rank 1 waits in no collective" in ran.stderr
+    assert "terminate called after throwing an instance of 'c10::DistBackendError'" in ran.stderr
+
+
+def test_with_blocking_wait_a_time_out_is_raised(on_ranks):
+    ran = on_ranks(HANG, 2, timeout=2, TORCH_NCCL_BLOCKING_WAIT="1")
+    kind, text = ran.answer[0]
+    assert kind == "DistBackendError" and "Watchdog caught collective operation timeout" in text
+
+
+STEPS = """
+def run(rank):
+    for step in range(6): x = full(2, 1.0); dist.all_reduce(x)
+    return x.tolist()
+"""
+FAULTS = {
+    "exit": (["DistBackendError", "ncclRemoteError"], ["ended", 1]),
+    "drop": (["DistBackendError", "ncclRemoteError"], [2.0, 2.0]),
+    "slow:200ms": ([2.0, 2.0], [2.0, 2.0]),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_happens_in_its_rank_and_call(on_ranks, kind):
+    ran = on_ranks(STEPS, 2, timeout=20, TORCHDEVICE_FAULT=f"rank=1,call=4,kind={kind}")
+    for found, wanted in zip(ran.answer, FAULTS[kind]):
+        assert found[0] == wanted[0] and str(wanted[1]) in str(found[1])
+    assert re.search(r"TORCHDEVICE_FAULT: rank 1 \w+.* in its call 4, all_reduce.* at .*script.py:\d+", ran.stderr)
+
+
+def test_a_rank_that_hangs_times_the_others_out(on_ranks):
+    script = STEPS.replace("def run(rank):", "def run(rank):\n    if rank == 1: signal.alarm(6)")
+    ran = on_ranks(script, 2, timeout=2, TORCHDEVICE_FAULT="rank=1,call=4,kind=hang")
+    assert ran.answer == [["ended", -6], ["ended", -14]]
+    assert "TORCHDEVICE_FAULT: rank 1 hangs in its call 4" in ran.stderr and "SeqNum=4" in ran.stderr
+
+
+@pytest.mark.parametrize("text", ["rank=1", "rank=1,call=0,kind=exit", "rank=1,call=2,kind=slow", "rank=a,call=2,kind=drop"])
+def test_a_fault_that_is_none_is_named(child, text):
+    ran = child("import torch", env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_FAULT": text})
+    assert ran.returncode != 0 and f"TORCHDEVICE_FAULT={text}: must be rank=1,call=20,kind=KIND" in ran.stderr
+
+
+def test_the_record_counts_calls_and_bytes_by_line_and_group(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    pair = dist.new_group([0, 1])
+    for size in (10, 20): dist.all_reduce(full(size, 1.0))
+    dist.all_gather_into_tensor(full(6, 0.0), full(3, 0.0), group=pair)
+""",
+        2,
+    )
+    assert ran.answer == [None, None]
+    for rank in {line["pid"] for line in ran.devices(kind="collective")}:
+        sums = collections.Counter()
+        for row in ran.devices(kind="collective", pid=rank):
+            if not row["file"].endswith("script.py"):
+                continue  # new_group's own
+            sums[row["op"], row["group"], row["ranks"], "calls"] += row["count"]
+            sums[row["op"], row["group"], row["ranks"], "bytes"] += row["bytes"]
+        assert sums == {
+            ("all_reduce", "0", 2, "calls"): 2,
+            ("all_reduce", "0", 2, "bytes"): 120,
+            ("all_gather_into_tensor", "1", 2, "calls"): 1,
+            ("all_gather_into_tensor", "1", 2, "bytes"): 24,
+        }
+
+
+TRAINING = """
+def train(rank, kind):
+    torch.manual_seed(0)
+    n = dist.get_world_size()
+    model = torch.nn.Sequential(
+        torch.nn.Embedding(16, 8), torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), torch.nn.Linear(8, 16)
+    ).cuda()
+    if kind == "ddp":
+        model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])
+    elif kind == "fsdp":
+        from torch.distributed.fsdp import FullyShardedDataParallel
+        model = FullyShardedDataParallel(model, device_id=rank, use_orig_params=True)
+    else:
+        from torch.distributed.fsdp import fully_shard
+        fully_shard(model[1]); fully_shard(model)
+    optimizer, losses = torch.optim.SGD(model.parameters(), 0.1), []
+    data = torch.randint(0, 16, (5, 8, 7), generator=torch.Generator().manual_seed(1))
+    for batch in data:
+        mine = batch.chunk(n)[rank].cuda()
+        loss = torch.nn.functional.cross_entropy(model(mine[:, :-1]).flatten(0, 1), mine[:, 1:].flatten())
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        mean = loss.detach().clone(); dist.all_reduce(mean, dist.ReduceOp.AVG); losses.append(mean.item())
+    return losses
+def run(rank): return {kind: train(rank, kind) for kind in ("ddp", "fsdp", "fsdp2")}
+"""
+
+
+def test_losses_are_those_of_one_device(on_ranks):
+    (alone,) = on_ranks(TRAINING, 1).answer
+    assert len(set(alone["ddp"])) == 5
+    for count in (2, 4):
+        for losses in on_ranks(TRAINING, count).answer:
+            for kind, values in losses.items():
+                assert values == pytest.approx(alone["ddp"], abs=1e-5), (count, kind)
+
+
+PARALLEL = """
+import copy
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.nn import functional as F
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).cuda()
+
+def data(*shape, seed=3): return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).cuda()
+def differs(a, b, tolerance=1e-5): return (a.cpu() - b.cpu()).abs().max().item() > tolerance
+
+def tensor_parallel(rank, n):
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    model = parallelize_module(net(), init_device_mesh("cuda", (n,)), {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    x = data(4, 8); model(x).sum().backward()
+    return differs(model(x), net()(x))
+
+def dtensors(rank, n):
+    from torch.distributed.tensor import Shard, distribute_tensor
+    mesh, x, y = init_device_mesh("cuda", (n,)), data(4 * n, 6), data(6, 2)
+    product = distribute_tensor(x, mesh, [Shard(0)]).redistribute(mesh, [Shard(1)]) @ distribute_tensor(y, mesh, [Shard(0)])
+    return differs(product.full_tensor(), x @ y)
+
+def pipeline(rank, n):
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+    torch.manual_seed(0)
+    layers = [nn.Linear(8, 8) for _ in range(n)]
+    stage = PipelineStage(copy.deepcopy(layers[rank]).cuda(), rank, n, torch.device("cuda", rank))
+    schedule = Schedule1F1B(stage, 4, loss_fn=lambda out, target: (out - target).pow(2).mean())
+    x, last = data(8, 8), {"target": torch.zeros(8, 8, device="cuda")} if rank == n - 1 else {}
+    out = schedule.step(*([x] if rank == 0 else []), **last)
+    return differs(out, nn.Sequential(*layers)(x.cpu())) if last else False
+
+def context_parallel(rank, n):
+    from torch.distributed.tensor.experimental import context_parallel
+    from torch.distributed.tensor.experimental._attention import _cp_options
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    _cp_options.enable_load_balance = False
+    q, k, v = (data(1, 2, 8 * n, 8, seed=seed) for seed in (1, 2, 3))
+    whole = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION), context_parallel(init_device_mesh("cuda", (n,)), buffers=[q, k, v], buffer_seq_dims=[2, 2, 2]):
+        mine = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return differs(mine, whole.chunk(n, 2)[rank])
+
+def sharded_optimizer(rank, n):
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+    model, plain = nn.parallel.DistributedDataParallel(net(), device_ids=[rank]), net()
+    ours, theirs = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.1), torch.optim.Adam(plain.parameters(), lr=0.1)
+    for each, optimizer in ((model, ours), (plain, theirs)): each(data(4, 8)).sum().backward(); optimizer.step()
+    return differs(model.module[0].weight, plain[0].weight)
+
+def synchronized_statistics(rank, n):
+    layers = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4)).cuda()
+    torch.manual_seed(0); layers[0].reset_parameters(); plain = copy.deepcopy(layers)
+    model = nn.parallel.DistributedDataParallel(nn.SyncBatchNorm.convert_sync_batchnorm(layers), device_ids=[rank])
+    x, weights = data(4 * n, 8), data(4 * n, 4, seed=5)
+    out = model(x.chunk(n)[rank]); (out * weights.chunk(n)[rank]).sum().backward()
+    whole = plain(x); (whole * weights).sum().backward()
+    return differs(out, whole.chunk(n)[rank]) or differs(model.module[0].weight.grad * n, plain[0].weight.grad, 1e-4) or differs(model.module[1].running_var, plain[1].running_var)
+
+def mixed_and_offloaded(rank, n):
+    from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
+    low = net(); fully_shard(low, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16)); low(data(2, 8)).sum().backward()
+    away = net().cpu(); fully_shard(away, offload_policy=CPUOffloadPolicy()); away(data(2, 8)).sum().backward()
+    torch.nn.utils.clip_grad_norm_(low.parameters(), 1.0)
+    return away[0].weight.grad.to_local().device.type != "cpu" or differs(away(data(2, 8)), net()(data(2, 8)))
+
+def checkpoint(rank, n):
+    import torch.distributed.checkpoint as checkpoint
+    from torch.distributed.fsdp import fully_shard
+    model = net(); fully_shard(model); folder = [tempfile.mkdtemp()]; dist.broadcast_object_list(folder, 0)
+    checkpoint.save({"model": model.state_dict()}, checkpoint_id=folder[0])
+    with torch.no_grad(): [p.zero_() for p in model.parameters()]
+    state = {"model": model.state_dict()}; checkpoint.load(state, checkpoint_id=folder[0])
+    return differs(model(data(2, 8)), net()(data(2, 8)))
+
+def split(rank, n):
+    dist.group.WORLD.bound_device_id = torch.device("cuda", rank)
+    group = dist.split_group(split_ranks=[[0, 1]] + ([[2, 3]] if n == 4 else [])); x = full(2, 1.0); dist.all_reduce(x, group=group)
+    return x.tolist() != [2.0, 2.0]
+
+def hooks(rank, n):
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+    for hook, state in ((default_hooks.bf16_compress_hook, None), (powerSGD_hook.powerSGD_hook, powerSGD_hook.PowerSGDState(None, start_powerSGD_iter=2))):
+        model = nn.parallel.DistributedDataParallel(net(), device_ids=[rank]); model.register_comm_hook(state, hook)
+        for _ in range(3): model(data(4, 8)).sum().backward()
+    with model.no_sync(): model(data(4, 8)).sum().backward()
+    model = nn.parallel.DistributedDataParallel(net(), device_ids=[rank])
+    with model.join(): [model(data(4, 8)).sum().backward() for _ in range(1 + rank)]
+    return False
+
+def run(rank):
+    tried = (tensor_parallel, dtensors, pipeline, context_parallel, sharded_optimizer, synchronized_statistics, mixed_and_offloaded, checkpoint, split, hooks)
+    return {each.__name__: each(rank, dist.get_world_size()) for each in tried}
+"""
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_what_is_built_on_collectives_computes_as_one_device_does(on_ranks, count):
+    for answers in on_ranks(PARALLEL, count, timeout=120).answer:
+        assert isinstance(answers, dict), answers
+        assert not any(answers.values()), answers
+
+
+def test_torchrun_restarts_after_a_fault_and_completes(child):
+    ran = child(
+        """
+import os, torch, torch.distributed as dist
+if __name__ == "__main__":
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    for step in range(5): dist.all_reduce(x := torch.ones(2, device="cuda"))
+    print("complete", os.environ["TORCHELASTIC_RESTART_COUNT"], x.tolist(), flush=True)
+    dist.destroy_process_group()
+""",
+        argv=["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1", "script.py"],
+        env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_FAULT": "rank=1,call=3,kind=exit"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("complete 1 [2.0, 2.0]") == 2

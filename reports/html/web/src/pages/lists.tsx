@@ -142,7 +142,7 @@ function CollectiveList({ words: sentences, sites, total }: Collectives & { tota
             {sites.map((site, at) => (
               <tr key={at}>
                 <td><code>{visible(site.op)}</code></td><td>{visible(site.group)}</td><td class="right">{number(site.ranks)}</td>
-                <td>{site.file && <Place url={site.url} file={site.file} line={site.line} />}</td>
+                <td>{site.file ? <Place url={site.url} file={site.file} line={site.line} /> : "(no Python frame)"}</td>
                 <td class="right">{number(site.count)}</td><td class="right">{number(site.bytes)}</td>
               </tr>
             ))}

@@ -100,6 +100,8 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
     record.shim = std::move(devices.shim);
     record.device_events = std::move(devices.events);
     record.kernels = std::move(devices.kernels);
+    record.collectives = std::move(devices.collectives);
+    record.optimizer_steps = std::move(devices.optimizer_steps);
     append(record.diagnostics, std::move(devices.diagnostics));
     diagnose(record, files.isolation);
     acquit_the_shim(record);

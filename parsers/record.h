@@ -2,6 +2,7 @@
 // Not here: how the bytes came to be (runner/exec), how records are kept (runner/store).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -164,6 +165,32 @@ struct KernelCount {
     friend bool operator==(const KernelCount&, const KernelCount&) = default;
 };
 
+// A sum of figures that a file names, which may be anything; both are at least 0.
+inline constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;  // exact in any JSON reader
+[[nodiscard]] constexpr std::int64_t capped_sum(std::int64_t a, std::int64_t b) {
+    return a >= kMostCounted - std::min(b, kMostCounted) ? kMostCounted : a + b;
+}
+
+// Calls of a collective from one line of source, by all processes of an attempt together.
+struct CollectiveCalls {
+    std::string test;        // as DeviceEvent::test
+    std::string op;          // "all_reduce"
+    std::string group;       // as torch names it
+    std::int64_t ranks = 0;  // of the group
+    Location location;
+    std::int64_t count = 0;
+    std::int64_t bytes = 0;  // of each call the larger of its tensors on the rank
+    friend bool operator==(const CollectiveCalls&, const CollectiveCalls&) = default;
+};
+
+// Steps of optimizers in processes that are ranks of a group, added up over the ranks.
+struct OptimizerSteps {
+    std::string test;
+    std::int64_t ranks = 0;
+    std::int64_t count = 0;
+    friend bool operator==(const OptimizerSteps&, const OptimizerSteps&) = default;
+};
+
 // What the shim said of itself when it was activated in the child.
 struct ShimSession {
     std::string version;
@@ -210,6 +237,8 @@ struct ModuleRecord {
     std::optional<ShimSession> shim;  // empty: it was not active in this process
     std::vector<DeviceEvent> device_events;
     std::vector<KernelCount> kernels;
+    std::vector<CollectiveCalls> collectives;
+    std::vector<OptimizerSteps> optimizer_steps;
     std::vector<Diagnostic> diagnostics;
     std::optional<Closing> closing;
     friend bool operator==(const ModuleRecord&, const ModuleRecord&) = default;

@@ -202,6 +202,28 @@ Json redirection_json(const RedirectionView& r) {
             {"tests", r.tests}};
 }
 
+Json collectives_json(const CollectivesView& view, std::size_t most) {
+    if (!view.any()) return nullptr;
+    const analysis::CollectiveFigures& f = view.figures;
+    const auto site = [](const CollectiveView& c) -> Json {
+        return {{"op", c.op},       {"group", c.group},     {"ranks", c.ranks},
+                {"count", c.count}, {"bytes", c.bytes},     {"file", c.file},
+                {"line", c.line},   {"url", or_null(c.url)}};
+    };
+    return {{"ranks", f.ranks},
+            {"steps", f.steps},
+            {"rank_steps", f.rank_steps},
+            {"calls", f.calls},
+            {"bytes", f.bytes},
+            {"bytes_each", f.bytes_each()},
+            {"ring_model",
+             {{"bandwidth_gb_per_s", view.link.bandwidth},
+              {"latency_us", view.link.latency},
+              {"seconds_each", analysis::ring_seconds(f, view.link)}}},
+            {"words", {collective_words(f), ring_words(f, view.link)}},
+            {"sites", list_of(view.sites, site, most)}};
+}
+
 Json mismatch_json(const AccountingMismatch& m) {
     return {{"module", or_null(m.module)}, {"message", m.message}};
 }

@@ -45,6 +45,9 @@ void test_members(JsonText& to, const CaseView& test);
 [[nodiscard]] nlohmann::ordered_json run_json(const RunView& run);
 [[nodiscard]] nlohmann::ordered_json totals_json(const Totals& totals);
 [[nodiscard]] nlohmann::ordered_json redirection_json(const RedirectionView& redirection);
+// Null without collectives. The first `most` of its sites.
+[[nodiscard]] nlohmann::ordered_json collectives_json(
+    const CollectivesView& view, std::size_t most = std::numeric_limits<std::size_t>::max());
 [[nodiscard]] nlohmann::ordered_json mismatch_json(const AccountingMismatch& mismatch);
 [[nodiscard]] nlohmann::ordered_json load_failure_json(const LoadFailureView& failure);
 [[nodiscard]] nlohmann::ordered_json leaked_json(const LeakedView& process);

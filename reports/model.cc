@@ -148,6 +148,7 @@ class ModelBuilder::Impl {
         model_.modules_without_result += !ended_in_order(record) && record.cases.empty();
         if (record.outcome == ModuleOutcome::load_error) collect_load_failure(record, start);
         collect_sites(record);
+        collectives_.add(record.collectives, record.optimizer_steps);
     }
 
     [[nodiscard]] Copies copies() const {
@@ -233,6 +234,7 @@ class ModelBuilder::Impl {
     ReportModel finish() {
         add_clusters();
         add_redirections();
+        model_.collectives = collectives_view(collectives_.figures(), links_);
         std::stable_sort(model_.load_failures.begin(), model_.load_failures.end(),
                          [](const auto& a, const auto& b) { return a.modules > b.modules; });
         set_totals();
@@ -596,6 +598,7 @@ class ModelBuilder::Impl {
     LinkResolver links_;
     analysis::Totals totals_;
     Sites sites_;
+    analysis::CollectiveSums collectives_;
     BlindSpotCounts blind_spots_;
     std::int64_t tests_with_history_ = 0;
     std::map<std::string, std::int64_t, std::less<>> with_history_;  // tests by module

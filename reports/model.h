@@ -17,6 +17,7 @@
 #include "parsers/record.h"
 #include "reports/expectations/expectations.h"
 #include "reports/gaps.h"
+#include "reports/overview/collectives.h"
 #include "reports/ways.h"
 #include "runner/analysis/attempts.h"
 #include "runner/base/attempt.h"
@@ -303,6 +304,7 @@ struct ReportModel {
     std::vector<ClusterView> clusters;                      // most frequent first
     std::vector<GapView> gaps;                              // met by the run; ranked
     std::vector<RedirectionView> redirections;              // most frequent first
+    CollectivesView collectives{};
     std::vector<LeakedView> leaked_processes;
     std::vector<LoadFailureView> load_failures;  // most frequent first
     std::vector<FirstStep> first_steps{};        // most tests first

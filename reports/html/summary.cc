@@ -118,6 +118,8 @@ Json run_part(const ReportModel& model, const Json& run, const CopiedSources& so
              {"load_failures_total", model.load_failures.size()},
              {"redirections", list_of(model.redirections, redirection_json, caps.redirections)},
              {"redirections_total", model.redirections.size()},
+             {"collectives", collectives_json(model.collectives, caps.redirections)},
+             {"collectives_total", model.collectives.sites.size()},
              {"leaked_processes", list_of(model.leaked_processes, leaked_json, caps.leaked)},
              {"leaked_total", model.leaked_processes.size()},
              {"writes", writes_part(model.run.writes, caps)},

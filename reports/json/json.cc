@@ -50,6 +50,7 @@ class JsonReport : public Renderer {
         sink_(std::string(model.clusters.empty() ? "]," : "\n ],") +
               members({{"gaps", list_of(model.gaps, gap_json)},
                        {"redirections", list_of(model.redirections, redirection_json)},
+                       {"collectives", collectives_json(model.collectives)},
                        {"writes", list_of(model.run.writes, writes_json)},
                        {"leaked_processes", list_of(model.leaked_processes, leaked_json)}}) +
               ",\n \"modules\": [");

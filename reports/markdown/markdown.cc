@@ -27,7 +27,7 @@ namespace {
 constexpr size_t kLongestCell = 200;
 constexpr size_t kSlowest = 10;
 constexpr double kSlow = 0.1;       // seconds; faster tests are never listed
-constexpr size_t kSitesShown = 50;  // of redirections; report.json has all
+constexpr size_t kSitesShown = 50;  // of redirections and collectives; report.json has all
 constexpr size_t kGroupsOfChanges = 20, kTestsOfChange = 20;
 
 std::string seconds(double s) { return format_duration(std::chrono::duration<double>(s)); }
@@ -159,8 +159,8 @@ class MarkdownReport : public Renderer {
         slowest_.intro = "| time | test |\n|---:|---|\n";
         page_.head =
             headline(model) + blind_spots(model) + unused_device(model) + no_verdict(model.run);
-        for (Section* section : {&how_it_passed_, &skips_, &modules_, &redirections_, &slowest_,
-                                 &diagnostics_, &environment_})
+        for (Section* section : {&how_it_passed_, &skips_, &modules_, &redirections_, &collectives_,
+                                 &slowest_, &diagnostics_, &environment_})
             section->folded = true;
         add_changes(model);
         add_first_steps(model);
@@ -177,6 +177,7 @@ class MarkdownReport : public Renderer {
         add_gaps(model);
         add_load_failures(model);
         add_redirections(model);
+        add_collectives(model.collectives);
         add_refusals(model);
         for (const LeakedView& p : model.leaked_processes)
             page_.add(leaked_,
@@ -325,6 +326,28 @@ class MarkdownReport : public Renderer {
                                                   model.redirections.size() - shown)});
     }
 
+    void add_collectives(const CollectivesView& view) {
+        if (!view.any()) return;
+        collectives_.intro = fmt::format(
+            "{}.\n{}.\n\n| calls | operation | bytes | group | ranks | where |\n"
+            "|---:|---|---:|---|---:|---|\n",
+            analysis::collective_words(view.figures),
+            analysis::ring_words(view.figures, view.link));
+        const size_t shown = std::min(view.sites.size(), kSitesShown);
+        for (size_t i = 0; i < shown; ++i) {
+            const CollectiveView& c = view.sites[i];
+            page_.add(collectives_,
+                      {row(c.count, code(c.op), size_words(static_cast<std::uint64_t>(c.bytes)),
+                           code(c.group), c.ranks,
+                           c.file.empty() ? "(no Python frame)"
+                                          : linked_code(place(c.file, c.line), c.url)) +
+                       "\n"});
+        }
+        if (shown < view.sites.size())
+            page_.add(collectives_, {fmt::format("\n{} sites more are in report.json.\n",
+                                                 view.sites.size() - shown)});
+    }
+
     void add_refusals(const ReportModel& model) {
         refusals_.intro = "| tests | calls | what the device says | where |\n|---:|---:|---|---|\n";
         std::vector<const RedirectionView*> refusals;
@@ -410,6 +433,7 @@ class MarkdownReport : public Renderer {
     Section& skips_ = page_.open("Skips by reason", "reasons of skips", {.items = 40});
     Section& modules_ = page_.open("Modules by folder", "modules", {.items = 35});
     Section& redirections_ = page_.open("Redirections", "sites of redirection", {.items = 30});
+    Section& collectives_ = page_.open("Collectives", "lines that call collectives", {.items = 32});
     Section& slowest_ = page_.open("Slowest tests", "slowest tests", {.items = 10});
     Section& leaked_ = page_.open("Leaked processes", "leaked processes", {.items = 60});
     Section& writes_ = page_.open("Files that the tests wrote", "written files", {.items = 58});

@@ -126,12 +126,14 @@ void merge_device_records(ModuleRecord& merged, const std::vector<Attempt>& atte
             return decider == deciding.end() || decider->second == i;
         };
         const ModuleRecord& record = *attempts[i].record;
-        std::copy_if(record.device_events.begin(), record.device_events.end(),
-                     std::back_inserter(merged.device_events),
-                     [&](const auto& event) { return decides(event.test); });
-        std::copy_if(record.kernels.begin(), record.kernels.end(),
-                     std::back_inserter(merged.kernels),
-                     [&](const auto& kernels) { return decides(kernels.test); });
+        const auto take = [&](const auto& from, auto& to) {
+            std::copy_if(from.begin(), from.end(), std::back_inserter(to),
+                         [&](const auto& row) { return decides(row.test); });
+        };
+        take(record.device_events, merged.device_events);
+        take(record.kernels, merged.kernels);
+        take(record.collectives, merged.collectives);
+        take(record.optimizer_steps, merged.optimizer_steps);
     }
 }
 

@@ -25,6 +25,7 @@
 #include "runner/prepare/share.h"
 #include "runner/run/devices/device_choice.h"
 #include "runner/run/fingerprint.h"
+#include "runner/run/reporting.h"
 #include "runner/run/scan/scan_program.h"
 #include "runner/run/variables.h"
 
@@ -52,6 +53,7 @@ struct Program {
     std::string python;     // the Python that the shim is for
     std::string unwatched;  // why there is no shim; empty: there is one
     plan::ChildSettings child;
+    analysis::CollectiveLink link;  // of the report's model
 };
 
 std::string value_of(const plan::Variables& variables, std::string_view name) {
@@ -99,6 +101,7 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     if (!from_user) return tl::unexpected(from_user.error());
 
     Program program;
+    program.link = run::link_of(*settings);
     auto& child = program.child;
     child.activation = share->shim / "python" / "activate";
     child.policy = settings->text(Setting::policy);
@@ -235,6 +238,7 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
         run.took = clock.steady() - begun;
         run.unwatched = program->unwatched;
         run.python = program->python;
+        run.link = program->link;
         const auto record = read_record(run.record);
         if (record.with_torch > 0)
             if (const auto scan =
@@ -306,7 +310,7 @@ Command exec_command() {
     return {"run a program with device redirection",
             {Setting::shim, Setting::policy, Setting::masquerade, Setting::simulate,
              Setting::default_device, Setting::device_memory, Setting::macos, Setting::keep_going,
-             Setting::fallback, Setting::python},
+             Setting::fallback, Setting::nccl_bandwidth, Setting::nccl_latency, Setting::python},
             "Put the runner's options before the program. The exit status is the program's.\n"
             "Examples:\n"
             "  runner exec -- python train.py --epochs 1\n"

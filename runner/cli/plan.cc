@@ -47,9 +47,11 @@ Action add_plan(CLI::App& app, config::Invocation& invocation) {
 Command plan_command() {
     auto settings = run_settings();
     // Those of a run's output.
-    for (const auto shown : {Setting::progress, Setting::color, Setting::issue_text})
-        std::erase(settings, shown);
-    std::erase_if(settings, [](Setting one) { return config::is_of_place(config::row_of(one)); });
+    for (const auto shown : {Setting::progress, Setting::color}) std::erase(settings, shown);
+    std::erase_if(settings, [](Setting one) {
+        const auto& row = config::row_of(one);
+        return config::is_of_place(row) || config::is_of_reports(row);
+    });
     return {"plan a run once, cut into shards for many machines", std::move(settings),
             "Each machine runs `runner run --plan FILE --shard I`, I from 1 to N;\n"
             "`runner merge --plan FILE` makes one run of them.\n"

@@ -24,7 +24,8 @@ const std::vector<Setting> kRunSettings{
     Setting::diagnose_time, Setting::device,     Setting::precision,       Setting::issue_text,
     Setting::expectations,  Setting::on,         Setting::slurm_partition, Setting::slurm_gres,
     Setting::slurm_time,    Setting::slurm_mem,  Setting::slurm_cpus,      Setting::slurm_shards,
-    Setting::isolation,     Setting::network,    Setting::tmp_size};
+    Setting::isolation,     Setting::network,    Setting::tmp_size,        Setting::nccl_bandwidth,
+    Setting::nccl_latency};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     auto* const suite = app.add_option("SUITE", request.suite, kSuiteHelp)->required();

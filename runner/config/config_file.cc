@@ -73,7 +73,7 @@ std::string expected_value(const SettingRow& row) {
     if (row.type == Type::number)
         return fmt::format("expected a whole number from {} to {}", row.least, row.most);
     if (row.type == Type::fraction) return "expected a number above 0, at most 1";
-    if (row.type == Type::amount) return "expected a number of dollars";
+    if (row.type == Type::amount) return fmt::format("expected a number of {}", row.allowed);
     if (row.type == Type::words) return fmt::format("expected one of {}, quoted", row.allowed);
     return "expected a string";
 }

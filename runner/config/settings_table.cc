@@ -62,11 +62,14 @@ std::optional<Refusal> refuse_decimal(const SettingRow& row, std::string_view te
     const bool is_fraction = row.type == Type::fraction;
     if (RE2::FullMatch(text, decimal)) {
         const double number = std::stod(std::string(text));
-        if (!is_fraction || (number > 0 && number <= 1)) return std::nullopt;
+        if (is_fraction ? number > 0 && number <= 1 : number >= row.least) return std::nullopt;
     }
-    return Refusal{fmt::format("\"{}\" is not {}", text, is_fraction ? "a fraction" : "an amount"),
-                   is_fraction ? "use a number above 0, at most 1, such as 0.8"
-                               : "use a number of dollars, such as 0.50"};
+    if (is_fraction)
+        return Refusal{fmt::format("\"{}\" is not a fraction", text),
+                       "use a number above 0, at most 1, such as 0.8"};
+    return Refusal{fmt::format("\"{}\" is not an amount", text),
+                   fmt::format("use a number of {}, at least {}, such as {}", row.allowed,
+                               row.least, row.fixed)};
 }
 
 std::optional<Refusal> refuse_duration(std::string_view text) {

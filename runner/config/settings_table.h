@@ -45,6 +45,8 @@ enum class Setting {
     device_memory,
     macos,
     fallback,
+    nccl_bandwidth,
+    nccl_latency,
     python,
     root,
     framework,
@@ -81,7 +83,7 @@ enum class Type {
     size,      // "8G", "512M", or bytes
     device,    // a type of device, or one with an index: "cuda:1"
     fraction,  // a number above 0, at most 1
-    amount,    // a number of 0 or more, in dollars
+    amount,    // a number of `least` or more, in the unit that is `allowed`
     path,      // in a file: relative to that file; or one of `allowed`, separated by "|"
     program,   // a path if it has a slash, else a name on PATH
     text,
@@ -116,7 +118,7 @@ inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 inline constexpr std::string_view kNoFile = "none";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 56> kSettings{{
+inline constexpr std::array<SettingRow, 58> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -183,13 +185,13 @@ inline constexpr std::array<SettingRow, 56> kSettings{{
     {Setting::optimizations, "optimizations", Type::on_off, kSwitchWords, 0, 0, "on", "",
      "", "COMPAT_OPTIMIZATIONS", "device.enable_optimizations", "enable_optimizations",
      "off: precision auto means fp32 on every device"},
-    {Setting::cost_cpu, "cost of a CPU", Type::amount, "", 0, 0, "0.00", "",
+    {Setting::cost_cpu, "cost of a CPU", Type::amount, "dollars", 0, 0, "0.00", "",
      "", "COMPAT_COST_CPU", "", "cost_cpu",
      "estimate of the dollars that a CPU costs an hour"},
-    {Setting::cost_gpu, "cost of a GPU", Type::amount, "", 0, 0, "0.50", "",
+    {Setting::cost_gpu, "cost of a GPU", Type::amount, "dollars", 0, 0, "0.50", "",
      "", "COMPAT_COST_GPU", "", "cost_gpu",
      "estimate of the dollars that a GPU costs an hour"},
-    {Setting::cost_tpu, "cost of a TPU", Type::amount, "", 0, 0, "2.00", "",
+    {Setting::cost_tpu, "cost of a TPU", Type::amount, "dollars", 0, 0, "2.00", "",
      "", "COMPAT_COST_TPU", "", "cost_tpu",
      "estimate of the dollars that a TPU costs an hour"},
     {Setting::diagnose, "diagnose", Type::on_off, "on|off", 0, 0, "off", "",
@@ -208,6 +210,12 @@ inline constexpr std::array<SettingRow, 56> kSettings{{
     {Setting::fallback, "fallback", Type::on_off, "on|off", 0, 0, "on", "",
      "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled", "fallback",
      "run operators that MPS lacks on the CPU (sets PYTORCH_ENABLE_MPS_FALLBACK)"},
+    {Setting::nccl_bandwidth, "NCCL bandwidth", Type::amount, "GB/s", 1, 0, "300", "",
+     "--nccl-bandwidth", "COMPAT_NCCL_BANDWIDTH", "", "nccl_bandwidth",
+     "bandwidth between GPUs that reports model the time of collectives with"},
+    {Setting::nccl_latency, "NCCL latency", Type::amount, "microseconds", 0, 0, "5", "",
+     "--nccl-latency", "COMPAT_NCCL_LATENCY", "", "nccl_latency",
+     "latency of a collective in that model"},
     {Setting::python, "python", Type::path, "", 0, 0, "", "",
      "--python", "COMPAT_PYTHON", "", "python",
      "use this Python environment (folder or interpreter) instead of making one"},
@@ -304,6 +312,11 @@ inline constexpr std::array<SettingRow, 56> kSettings{{
 // Whether it says where a run's processes are, and nothing of what they do.
 [[nodiscard]] constexpr bool is_of_place(const SettingRow& row) {
     return row.setting == Setting::on || row.key.starts_with("slurm_");
+}
+
+// Whether it says what reports show, and nothing of a run.
+[[nodiscard]] constexpr bool is_of_reports(const SettingRow& row) {
+    return row.setting == Setting::issue_text || row.key.starts_with("nccl_");
 }
 
 // "--jobs"; empty: no flag.

@@ -122,6 +122,24 @@ std::string table(std::span<const Site> sites) {
     return text;
 }
 
+// Its lines; none without collectives.
+std::string collective_report(const ProgramRun& run, const parsers::DevicesResult& recorded) {
+    analysis::CollectiveSums sums;
+    sums.add(recorded.collectives, recorded.optimizer_steps);
+    const auto figures = sums.figures();
+    if (figures.calls == 0) return {};
+    std::vector<Site> sites;
+    for (const auto& site : figures.sites)
+        sites.push_back(
+            {{printable(site.op), size_words(static_cast<std::uint64_t>(site.bytes)),
+              printable(fmt::format("group {} ({})", site.group, counted(site.ranks, "rank"))),
+              printable(place(site.location, run.cwd))},
+             site.count});
+    return fmt::format("runner: collectives: {}\n{}runner: {}\n",
+                       analysis::collective_words(figures), table(sites),
+                       analysis::ring_words(figures, run.link));
+}
+
 // Why nothing was recorded; empty: something was.
 std::string nothing_seen(const ProgramRun& run, const parsers::DevicesResult& recorded) {
     if (!run.unwatched.empty()) return run.unwatched;
@@ -186,6 +204,7 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
                                                        "place", "places"))));
             text += table(sites);
         }
+        text += collective_report(run, recorded);
     }
     if (run.end.kind == ProcessEnd::Kind::signaled && recorded.with_torch > 0)
         say("a process killed by a signal loses the events that it had not written yet");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "parsers/devices.h"
+#include "runner/analysis/collectives.h"
 #include "runner/exec/event.h"
 
 namespace compat::display {
@@ -15,11 +16,12 @@ struct ProgramRun {
     std::string command;  // quoted for a shell
     ProcessEnd end;
     std::chrono::duration<double> took{};
-    std::string unwatched;         // why there is no shim; empty: there is one
-    std::string python;            // the interpreter whose torch the shim was built for
-    std::filesystem::path cwd;     // files below it are shown relative to it
-    std::filesystem::path record;  // empty: none
-    std::string scan;              // what its sources use CUDA for (scan_words); empty: unknown
+    std::string unwatched;          // why there is no shim; empty: there is one
+    std::string python;             // the interpreter whose torch the shim was built for
+    std::filesystem::path cwd;      // files below it are shown relative to it
+    std::filesystem::path record;   // empty: none
+    analysis::CollectiveLink link;  // of the model of collectives' time
+    std::string scan;               // what its sources use CUDA for (scan_words); empty: unknown
 };
 
 // Lines begin with "runner: ", rows of tables with blanks. `recorded` is the parsed record, which

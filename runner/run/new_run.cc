@@ -32,9 +32,8 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
     for (const auto& row : config::kSettings) {
         const config::Value& value = ready.settings[row.setting];
         const bool ours_alone = row.setting == Setting::progress || row.setting == Setting::color ||
-                                row.setting == Setting::issue_text ||
                                 row.setting == Setting::jobs || row.setting == Setting::results ||
-                                config::is_of_place(row);
+                                config::is_of_place(row) || config::is_of_reports(row);
         if (row.flag.empty() || ours_alone || !value.given()) continue;
         if (row.setting == Setting::macos && ready.child.simulate != "mps") continue;
         if (config::is_switch(row)) {

@@ -127,6 +127,11 @@ bool leave_out_large(const store::Store& store, const std::string& run,
 
 }  // namespace
 
+analysis::CollectiveLink link_of(const config::Settings& settings) {
+    return {std::stod(settings.text(config::Setting::nccl_bandwidth)),
+            std::stod(settings.text(config::Setting::nccl_latency))};
+}
+
 fs::path report_to_open(const fs::path& run_folder) {
     std::error_code error;
     const fs::path html = run_folder / "report.html";
@@ -191,6 +196,7 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
     const RunReceiver receiver{
         [&](reports::ReportModel& model, reports::PageSources sources) -> Expected<void> {
             model.issue_texts = asked->extra.issue_text;
+            model.collectives.link = asked->extra.link;
             asked->options.sources = std::move(sources);
             auto opened = reports::ReportWriter::open(model, out, asked->formats, asked->options,
                                                       asked->extra.files);

@@ -10,6 +10,7 @@
 #include "reports/model.h"
 #include "reports/render.h"
 #include "runner/archive/run_folder.h"
+#include "runner/config/settings.h"
 #include "runner/store/store.h"
 
 namespace compat::run {
@@ -17,9 +18,12 @@ namespace compat::run {
 // What was asked for besides the default formats.
 struct ExtraReports {
     std::vector<reports::RenderedFile> files;
-    bool issue_text = true;  // as ReportModel::issue_texts
-    bool github = false;     // summary.md and annotations.txt, and both to GitHub
+    bool issue_text = true;           // as ReportModel::issue_texts
+    bool github = false;              // summary.md and annotations.txt, and both to GitHub
+    analysis::CollectiveLink link{};  // as CollectivesView::link
 };
+
+[[nodiscard]] analysis::CollectiveLink link_of(const config::Settings& settings);
 
 struct ReportOptions {
     std::filesystem::path out;  // empty: the run's folder

@@ -117,6 +117,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     execution.shard = request.shard;
     execution.extra = request.reports;
     execution.extra.issue_text = ready.settings.on(Setting::issue_text);
+    execution.extra.link = link_of(ready.settings);
     const auto executed = execute_run(ready, *store, execution);
     if (!executed) return tl::unexpected(executed.error());
     if (!executed->stored) return RunResult{executed->code, {}, {}};

@@ -17,7 +17,9 @@ constexpr const char* kDeleteUnused = R"sql(
     DELETE FROM test WHERE id NOT IN (
         SELECT test FROM result UNION ALL
         SELECT test FROM device_event WHERE test IS NOT NULL UNION ALL
-        SELECT test FROM kernel_count WHERE test IS NOT NULL);
+        SELECT test FROM kernel_count WHERE test IS NOT NULL UNION ALL
+        SELECT test FROM collective WHERE test IS NOT NULL UNION ALL
+        SELECT test FROM optimizer_step WHERE test IS NOT NULL);
     DELETE FROM source_file WHERE id NOT IN (SELECT file FROM result WHERE file IS NOT NULL);
     DELETE FROM site WHERE id NOT IN (SELECT site FROM device_event);
     DELETE FROM suite WHERE id NOT IN (SELECT suite FROM run UNION ALL SELECT suite FROM test);

@@ -235,6 +235,18 @@ class ModuleReader {
             LEFT JOIN test ON test.id = kernel_count.test
             WHERE attempt = ?
             ORDER BY kernel_count.id)sql")),
+          collectives_(database.prepare(R"sql(
+            SELECT case_id, op, "group", ranks, file, line, count, bytes
+            FROM collective
+            LEFT JOIN test ON test.id = collective.test
+            WHERE attempt = ?
+            ORDER BY collective.id)sql")),
+          optimizer_steps_(database.prepare(R"sql(
+            SELECT case_id, ranks, count
+            FROM optimizer_step
+            LEFT JOIN test ON test.id = optimizer_step.test
+            WHERE attempt = ?
+            ORDER BY optimizer_step.id)sql")),
           diagnostics_(database.prepare(R"sql(
             SELECT file, byte_offset, message
             FROM diagnostic
@@ -322,6 +334,18 @@ class ModuleReader {
         each(kernels_, attempt, [&](const Statement& row) {
             into.kernels.push_back({row.text(0), row.text(1), row.integer(2)});
         });
+        each(collectives_, attempt, [&](const Statement& row) {
+            into.collectives.push_back({row.text(0),
+                                        row.text(1),
+                                        row.text(2),
+                                        row.integer(3),
+                                        {row.text(4), static_cast<int>(row.integer(5))},
+                                        row.integer(6),
+                                        row.integer(7)});
+        });
+        each(optimizer_steps_, attempt, [&](const Statement& row) {
+            into.optimizer_steps.push_back({row.text(0), row.integer(1), row.integer(2)});
+        });
     }
 
     void findings(std::int64_t attempt, JobResult& into) {
@@ -342,6 +366,8 @@ class ModuleReader {
     Statement failures_;
     Statement device_events_;
     Statement kernels_;
+    Statement collectives_;
+    Statement optimizer_steps_;
     Statement diagnostics_;
     Statement leaked_;
 };

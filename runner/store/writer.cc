@@ -241,6 +241,24 @@ class JobWriter {
             kernel_row.bind_all(attempt_, test_id(kernels.test), kernels.device, kernels.count);
             kernel_row.run();
         }
+        add_collectives(record);
+    }
+
+    void add_collectives(const parsers::ModuleRecord& record) {
+        Statement calls_row = database_.prepare(R"sql(
+            INSERT INTO collective (attempt, test, op, "group", ranks, file, line, count, bytes)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?))sql");
+        for (const parsers::CollectiveCalls& calls : record.collectives) {
+            calls_row.bind_all(attempt_, test_id(calls.test), calls.op, calls.group, calls.ranks,
+                               calls.location.file, calls.location.line, calls.count, calls.bytes);
+            calls_row.run();
+        }
+        Statement steps_row = database_.prepare(
+            "INSERT INTO optimizer_step (attempt, test, ranks, count) VALUES (?, ?, ?, ?)");
+        for (const parsers::OptimizerSteps& steps : record.optimizer_steps) {
+            steps_row.bind_all(attempt_, test_id(steps.test), steps.ranks, steps.count);
+            steps_row.run();
+        }
     }
 
     // Null outside any test. An id that was never
@@ -369,8 +387,8 @@ void write_run(Database& database, const RunInfo& info) {
                  info.python, to_column(env), to_column(info.argv), to_column(info.rerun_argv),
                  info.fingerprint, info.folder, info.folder_format, info.shard, info.plan,
                  info.repeat_of, info.keep_going, info.seeds, info.diagnose, info.expectations_file,
-                 info.expectations.empty() ? "[]" : info.expectations, info.isolation,
-                 info.network, info.column);
+                 info.expectations.empty() ? "[]" : info.expectations, info.isolation, info.network,
+                 info.column);
     add.run();
 }
 

@@ -45,6 +45,18 @@ void note(const std::string& kind, const std::string& symbol, const std::string&
                    message.empty() ? kNoName : recorder.op_id(message)});
 }
 
+// One more step of this process, one of `ranks`.
+void note_optimizer_step(int ranks) {
+    auto& recorder = Recorder::instance();
+    recorder.note({recorder.op_id("torch.optim.Optimizer.step"),
+                   EventKind::optimizer_step,
+                   {},
+                   {},
+                   kNoName,
+                   kNoName,
+                   ranks});
+}
+
 using Callers = std::vector<std::pair<std::string, std::string>>;
 
 std::vector<Recorder::Caller> callers_of(const Callers& callers) {
@@ -82,6 +94,7 @@ void bind_record(py::module_& module) {
         },
         py::arg("code"));
     module.def("note", &note, py::arg("kind"), py::arg("symbol"), py::arg("message") = "");
+    module.def("note_optimizer_step", &note_optimizer_step, py::arg("ranks"));
 
     // An empty string means none.
     py::class_<SiteRow>(module, "SiteRow")

@@ -356,7 +356,7 @@ std::vector<SiteRow> Recorder::listed(const Rows& rows) const {
     for (const auto& [key, tally] : rows) {
         const auto& [file, line, op, kind, from, to, message, group, ranks] = key;
         result.push_back({std::string(name_of(kind)), op_names_[op], from, to, name(message), file,
-                          line, tally.count, name(group), ranks, tally.bytes});
+                          line, tally.count, ranks, name(group), tally.bytes});
     }
     return result;
 }

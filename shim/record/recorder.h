@@ -37,11 +37,12 @@ enum class EventKind : std::uint8_t {
     stub,
     refusal,
     fallback,
-    collective
+    collective,
+    optimizer_step
 };
 
-inline constexpr std::array<std::string_view, 7> kEventKinds{
-    "redirect", "fold", "override", "stub", "refusal", "fallback", "collective"};
+inline constexpr std::array<std::string_view, 8> kEventKinds{
+    "redirect", "fold", "override", "stub", "refusal", "fallback", "collective", "optimizer_step"};
 
 enum class LogLevel { debug, info, warning, error };
 
@@ -57,7 +58,7 @@ struct Event {
     std::optional<c10::Device> to;
     OpId message = kNoName;  // of a refusal that was not raised
     OpId group = kNoName;    // of a collective, as torch names it
-    int ranks = 0;           // of that group
+    int ranks = 0;           // of that group; of an optimizer's step, of all groups together
 
     friend bool operator==(const Event&, const Event&) = default;
 };
@@ -67,8 +68,8 @@ struct SiteRow {
     std::string kind, op, from, to, message, file;
     int line = 0;
     std::uint64_t count = 0;
-    std::string group;  // and the rest: of a collective
-    int ranks = 0;
+    int ranks = 0;            // of a collective and of an optimizer's step
+    std::string group;        // this and the bytes: of a collective
     std::uint64_t bytes = 0;  // of all calls
 };
 

@@ -66,6 +66,20 @@ TEST_F(ProgramReport, CountsSitesThatAreNotShown) {
     EXPECT_THAT(text(), ::testing::Not(HasSubstr("a.py:3\n")));
 }
 
+TEST_F(ProgramReport, ShowsCollectivesWithTheModelOfTheirTime) {
+    recorded.collectives = {{"", "all_reduce", "0", 4, {"", 0}, 480, 480 * 3'000'000},
+                            {"", "broadcast", "0", 4, {"/home/me/train.py", 31}, 8, 4096}};
+    recorded.optimizer_steps = {{"", 4, 480}};
+    run.link = {150, 10};
+    EXPECT_THAT(text(),
+                HasSubstr("runner: 0 requests redirected\n"
+                          "runner: collectives: 4 ranks, 120 steps; 2.9 MiB a step a rank\n"
+                          "       480  all_reduce  1.3 GiB  group 0 (4 ranks)  (no Python frame)\n"
+                          "         8  broadcast   4.0 KiB  group 0 (4 ranks)  train.py:31\n"
+                          "runner: NCCL ring model at 150 GB/s, 10 µs a call: 0.0402 ms a step "
+                          "(a model, not a measurement)\n"));
+}
+
 TEST_F(ProgramReport, SaysWhyNothingWasRedirected) {
     EXPECT_THAT(text(), HasSubstr("runner: 0 requests redirected\n"));
     recorded.with_torch = 0;

@@ -52,6 +52,7 @@ constexpr std::array kTables{
     PageTable{"docs/reference/diagnosis.md", "causes", causes},
     PageTable{"docs/reference/diagnosis.md", "error classes", error_classes},
     PageTable{"docs/reference/exit-codes.md", "exit codes", exit_codes},
+    PageTable{"docs/reference/collectives.md", "ring factors", ring_factors},
     PageTable{"docs/reference/file-formats.md", "formats", formats},
     PageTable{"docs/reference/file-formats.md", "harness events", harness_events},
     PageTable{"docs/reference/file-formats.md", "shim record", shim_events},

@@ -53,7 +53,7 @@ ordered_json schema_of(const SettingRow& row) {
             schema = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
             break;
         case Type::amount:
-            schema = {{"type", "number"}, {"minimum", 0}};
+            schema = {{"type", "number"}, {"minimum", row.least}};
             break;
         case Type::path:
         case Type::program:
@@ -92,7 +92,7 @@ std::string values_of(const SettingRow& row) {
         case Type::fraction:
             return "a number above 0, at most 1";
         case Type::amount:
-            return "dollars";
+            return std::string(row.allowed);
         case Type::path:
             return row.allowed.empty()
                        ? "path"

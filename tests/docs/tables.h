@@ -63,6 +63,7 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows refusals();
 [[nodiscard]] Rows promoted_dtypes();
 [[nodiscard]] Rows metal_kernels();
+[[nodiscard]] Rows ring_factors();
 [[nodiscard]] Rows scan_groups();
 [[nodiscard]] Rows cuda_replacements();
 [[nodiscard]] Rows cuda_only();

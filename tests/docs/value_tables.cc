@@ -14,6 +14,7 @@
 #include "reports/overview/blind_spots.h"
 #include "reports/porting/porting.h"
 #include "runner/analysis/changes/change_class.h"
+#include "runner/analysis/collectives.h"
 #include "runner/analysis/expectations/conditions.h"
 #include "runner/analysis/judgement.h"
 #include "runner/analysis/trends/ledger.h"
@@ -214,6 +215,20 @@ Rows blind_spots() {
     Rows rows;
     for (const auto& spot : reports::kBlindSpots)
         rows.push_back({code(spot.name), std::string(spot.words)});
+    return rows;
+}
+
+// Neighbours with one factor in one row.
+Rows ring_factors() {
+    Rows rows;
+    for (const auto& row : analysis::kRingFactors) {
+        std::string factor = row.parts > 0 ? "(n − 1)/n" : fmt::format("{:g}", row.whole);
+        if (row.parts > 1) factor.insert(0, fmt::format("{:g}", row.parts));
+        if (rows.empty() || rows.back().at(1) != factor)
+            rows.push_back({code(row.op), factor});
+        else
+            *rows.back().at(0) += ", " + code(row.op);
+    }
     return rows;
 }
 

@@ -101,6 +101,43 @@ TEST(Devices, ANewerFormatIsRefused) {
     EXPECT_THAT(result.diagnostics[0].message, ::testing::HasSubstr("format 2 is newer"));
 }
 
+std::string collective(int pid, std::string_view op, std::string_view figures) {
+    return R"({"event":"device","test":null,"kind":"collective","op":")" + std::string(op) +
+           R"(","from":null,"to":null,"group":"0","file":"/x/train.py","line":9,)" +
+           std::string(figures) + R"(,"pid":)" + std::to_string(pid) + "}\n";
+}
+
+std::string steps(int pid, int count) {
+    return R"({"event":"device","test":null,"kind":"optimizer_step","op":"torch.optim.Optimizer.step",)"
+           R"("from":null,"to":null,"ranks":2,"file":"/x/train.py","line":10,"count":)" +
+           std::to_string(count) + R"(,"pid":)" + std::to_string(pid) + "}\n";
+}
+
+TEST(Devices, CollectivesAndStepsAreNoEventsAndAddUpOverProcesses) {
+    const std::string second = R"({"event":"session","format":1,"shim":"0.1.0","pid":8})"
+                               "\n";
+    const auto result = parse_devices(
+        std::string(kSession) + second +
+        collective(7, "all_reduce", R"("ranks":2,"bytes":100,"count":3)") +
+        collective(8, "all_reduce", R"("ranks":2,"bytes":140,"count":4)") +
+        collective(8, "barrier", R"("ranks":2,"bytes":0,"count":1)") + steps(7, 5) + steps(8, 6));
+    const std::vector<CollectiveCalls> calls{{"", "all_reduce", "0", 2, {"/x/train.py", 9}, 7, 240},
+                                             {"", "barrier", "0", 2, {"/x/train.py", 9}, 1, 0}};
+    EXPECT_EQ(result.collectives, calls);
+    EXPECT_EQ(result.optimizer_steps, (std::vector<OptimizerSteps>{{"", 2, 11}}));
+    EXPECT_TRUE(result.events.empty());
+}
+
+TEST(Devices, FiguresOfCollectivesThatCannotBeDoNotOverflow) {
+    const std::string line =
+        collective(7, "send", R"("ranks":-2,"bytes":9223372036854775807,"count":-4)");
+    const auto result = parse_devices(std::string(kSession) + line + line);
+    ASSERT_EQ(result.collectives.size(), 1u);
+    EXPECT_EQ(result.collectives[0].ranks, 0);
+    EXPECT_EQ(result.collectives[0].count, 0);
+    EXPECT_EQ(result.collectives[0].bytes, kMostCounted);
+}
+
 TEST(Devices, KernelsAreCountedByTestAndDevice) {
     const auto result =
         parse_devices(std::string(kSession) +

@@ -133,8 +133,9 @@ class HtmlTest : public testing::Test {
         for (const auto& [name, value] : report.at("run").items())
             EXPECT_EQ(run.at("run").at(name), value) << name;
         EXPECT_EQ(run.at("accounting").at("closed"), report.at("accounting").at("closed"));
-        for (const char* same : {"links", "diagnoses", "attributions", "clusters", "gaps",
-                                 "redirections", "load_failures", "leaked_processes", "writes"})
+        for (const char* same :
+             {"links", "diagnoses", "attributions", "clusters", "gaps", "redirections",
+              "collectives", "load_failures", "leaked_processes", "writes"})
             EXPECT_EQ(run.at(same), report.at(same)) << same;
         for (const json& cause : run.at("causes"))
             EXPECT_EQ(report.at("causes").at(cause.at("name").get<std::string>()),

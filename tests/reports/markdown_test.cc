@@ -112,7 +112,7 @@ TEST_F(MarkdownTest, ShowsTheNumbersOfTheModel) {
     EXPECT_EQ(mark("fallback"), model.totals.fallback);
     EXPECT_EQ(mark("redirected"), model.totals.redirected);
     EXPECT_EQ(mark("untouched"), model.totals.untouched);
-    EXPECT_THAT(text, HasSubstr("Source links: 19, of which 1 do not resolve."));
+    EXPECT_THAT(text, HasSubstr("Source links: 20, of which 1 do not resolve."));
 }
 
 TEST_F(MarkdownTest, ATableOfCausesStandsAboveTheClusters) {

@@ -60,9 +60,20 @@ TEST_F(ModelTest, PlacesInTheSourceLinkToTheForge) {
     EXPECT_EQ(failure.frames[0].url, "");
     EXPECT_TRUE(failure.frames[1].in_suite);
     EXPECT_THAT(failure.frames[1].url, HasSubstr("test_a.py#L7"));
-    // 2 modules, 12 tests, 4 failures with a frame of the suite each, 1 site of redirection.
-    EXPECT_EQ(model.links_total, 2 + 12 + 4 + 1);
+    // 2 modules, 12 tests, 4 failures with a frame of the suite each, 1 site of redirection, 1 of a
+    // collective.
+    EXPECT_EQ(model.links_total, 2 + 12 + 4 + 1 + 1);
     EXPECT_EQ(model.links_unresolved, 1);
+}
+
+TEST_F(ModelTest, CollectivesHaveFiguresOfTheRunAndLinks) {
+    const CollectivesView view = build().collectives;
+    ASSERT_TRUE(view.any());
+    EXPECT_EQ(view.figures.steps, 10);
+    ASSERT_EQ(view.sites.size(), 2u);
+    EXPECT_EQ(view.sites[0].file, "tests/ops/test_a.py");
+    EXPECT_THAT(view.sites[0].url, HasSubstr("test_a.py#L3"));
+    EXPECT_EQ(view.sites[1].url, "") << "no line called it";
 }
 
 std::int64_t links_of(const FailureView& failure) {
@@ -76,6 +87,7 @@ TEST_F(ModelTest, TheTotalOfLinksIsThatOfTheViews) {
     const samples::Model model = build();
     std::int64_t links = 0;
     for (const RedirectionView& site : model.redirections) links += !site.url.empty();
+    for (const CollectiveView& site : model.collectives.sites) links += !site.url.empty();
     for (const ModuleView& module : model.modules) {
         links += !module.url.empty();
         for (const CaseView& test : module.cases) {

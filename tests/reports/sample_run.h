@@ -112,6 +112,9 @@ inline Run run(const fs::path& root) {
         {cases[0].id, "redirect", "aten::empty", "cuda:0", "cpu", {(root / a).string(), 1}, 4},
         {cases[2].id, "redirect", "aten::empty", "cuda:0", "cpu", {(root / a).string(), 1}, 2},
         {"", "stub", "torch.cuda.is_available", "cuda", "cpu", {"/site/torch_user.py", 3}, 1}};
+    first.record.collectives = {{"", "all_reduce", "0", 2, {(root / a).string(), 3}, 20, 20 << 20},
+                                {"", "broadcast", "0", 2, {"", 0}, 2, 512}};
+    first.record.optimizer_steps = {{"", 2, 20}};
     first.record.diagnostics = {{"events", 17, "a line that is not JSON"}};
     first.duration_s = 3.25;
     first.user_s = 3;

@@ -1,6 +1,8 @@
 """Tests torch.distributed and torch.multiprocessing in child processes: on simulated devices, and with
 NCCL where there is none."""
 
+import collections
+
 import pytest
 
 CUDA = {"TORCHDEVICE_SIMULATE": "cuda"}
@@ -104,3 +106,43 @@ if __name__ == "__main__":
         env=CUDA,
     )
     assert ran.answer == ["cuda:1", [1.0, 1.0], "Parameter", True]
+
+
+STEPS = """
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.optim import SGD
+import torch.optim.optimizer as optimizers
+weights = [torch.ones(2, device="cuda", requires_grad=True) for _ in range(3)]
+for weight in weights: weight.grad = torch.ones_like(weight)
+SGD(weights).step()  # of no rank
+hooks = [len(optimizers._global_optimizer_post_hooks)]
+for _ in range(2): join("nccl"); dist.destroy_process_group()
+join("nccl")
+hooks.append(len(optimizers._global_optimizer_post_hooks))
+def each_has_its_own():
+    for optimizer in own: optimizer.step()
+own = [SGD([weight]) for weight in weights]
+sharded, whole = ZeroRedundancyOptimizer(weights, SGD), SGD(weights)
+compiled = torch.compile(whole.step, backend="eager")
+for _ in range(4): each_has_its_own()
+for _ in range(3): sharded.step()
+for _ in range(2): whole.step()
+for _ in range(2): compiled()
+dist.destroy_process_group()
+whole.step()
+print(json.dumps(hooks))
+"""
+
+
+def test_steps_are_counted_of_ranks_and_several_optimizers_share_one(child):
+    if not pytest.importorskip("torch").distributed.is_available():
+        pytest.skip("no torch.distributed")
+    ran = child(GROUP + STEPS, env=CUDA)
+    assert ran.answer == [0, 1], "torch has a hook of ours from the first group on, and only one"
+    steps = ran.devices(kind="optimizer_step")
+    assert {(step["op"], step["ranks"], step["from"]) for step in steps} == {("torch.optim.Optimizer.step", 1, None)}
+    counts = collections.Counter()  # a line of the record is also written while the program runs
+    for step in steps:
+        counts[step["line"]] += step["count"]
+    # An optimizer that steps for the first time belongs to the step before it.
+    assert [counts[line] for line in sorted(counts)] == [4, 3 - 1, 2 - 1]

@@ -17,6 +17,8 @@ inline void expect_same(const JobResult& found, const JobResult& expected) {
     EXPECT_EQ(a.closing, b.closing);
     EXPECT_EQ(a.device_events, b.device_events);
     EXPECT_EQ(a.kernels, b.kernels);
+    EXPECT_EQ(a.collectives, b.collectives);
+    EXPECT_EQ(a.optimizer_steps, b.optimizer_steps);
     EXPECT_EQ(a.diagnostics, b.diagnostics);
     EXPECT_EQ(found.leaked, expected.leaked);
     ASSERT_EQ(a.cases.size(), b.cases.size());

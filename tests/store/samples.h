@@ -109,6 +109,9 @@ inline JobResult job(const std::string& path, int attempt = 1) {
          {"/src/a.py", 5},
          2}};
     record.kernels = {{record.cases[0].id, "cpu", 12}, {"", "mps", 1}};
+    record.collectives = {{record.cases[0].id, "all_reduce", "0", 2, {"/src/a.py", 7}, 6, 4096},
+                          {"", "barrier", "1", 4, {"", 0}, 1, 0}};
+    record.optimizer_steps = {{record.cases[0].id, 2, 6}, {"", 4, 1}};
     record.finished = true;
     record.from_text = true;
     record.shim = parsers::ShimSession{"0.1.0", "2.13.0", "cpu", "missing", "mps", true};

@@ -190,8 +190,9 @@ TEST_F(SchemaTest, EveryForeignKeyWhoseParentsAreDeletedHasAnIndex) {
 
 TEST_F(SchemaTest, DeletingARunLeavesNothingOfItBehind) {
     store.impl().database.execute("DELETE FROM run");
-    for (const char* table : {"module", "attempt", "result", "subtest", "failure", "device_event",
-                              "kernel_count", "diagnostic", "leaked_process", "mismatch"}) {
+    for (const char* table :
+         {"module", "attempt", "result", "subtest", "failure", "device_event", "kernel_count",
+          "collective", "optimizer_step", "diagnostic", "leaked_process", "mismatch"}) {
         auto count = rows(std::string("SELECT count(*) FROM ") + table);
         count.step();
         EXPECT_EQ(count.integer(0), 0) << table;

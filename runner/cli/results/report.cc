@@ -29,6 +29,8 @@ Expected<ExitCode> render_report(const ReportRequest& request,
     const auto formats =
         request.formats.empty() ? reports::default_formats() : reports::formats_of(request.formats);
     if (!formats) return tl::unexpected(formats.error());
+    const auto settings = config::Settings::resolve(invocation, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
     std::string run = request.run;
     const auto results = open_existing(invocation, run);
     if (!results) return tl::unexpected(results.error());
@@ -36,7 +38,8 @@ Expected<ExitCode> render_report(const ReportRequest& request,
         .and_then([&](const std::string& id) {
             const fs::path out = request.out.empty() ? fs::path{} : fs::absolute(request.out);
             run::ExtraReports extra = request.extra;
-            extra.issue_text = config::text_before_suite(invocation, Setting::issue_text) != "off";
+            extra.issue_text = settings->on(Setting::issue_text);
+            extra.link = run::link_of(*settings);
             return run::write_reports(results->store, results->folder, id,
                                       {out, *formats, {request.max_bytes}, extra});
         })
@@ -68,7 +71,7 @@ Action add_report(CLI::App& app, config::Invocation& invocation) {
 
 Command report_command() {
     return {"render the reports of a stored run again",
-            {Setting::results, Setting::issue_text},
+            {Setting::results, Setting::issue_text, Setting::nccl_bandwidth, Setting::nccl_latency},
             "Example:\n  runner report einops@latest --format md --max-bytes 1000000",
             add_report};
 }

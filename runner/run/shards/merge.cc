@@ -357,7 +357,9 @@ Expected<RunResult> merge_into_run(const MergeRequest& request,
     // Reports need memory of their own.
     merger.reset();
     plan.reset();
-    if (auto reported = report_run(*store, run, request.reports); !reported)
+    ExtraReports extra = request.reports;
+    extra.link = link_of(*settings);
+    if (auto reported = report_run(*store, run, extra); !reported)
         return tl::unexpected(reported.error());
     return RunResult{static_cast<ExitCode>(merged.end->exit_code), run.id, std::move(*store)};
 }

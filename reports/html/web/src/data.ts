@@ -48,6 +48,8 @@ export interface RunSummary {
   load_failures_total: number;
   redirections: Redirection[]; // the first 500
   redirections_total: number;
+  collectives: Collectives | null; // null: there were none; the first 500 of its sites
+  collectives_total: number;
   leaked_processes: { module: string; pid: number; command: string; killed: boolean }[]; // 100
   leaked_total: number;
   writes: { place: string; count: number; bytes: number; files: { path: string; change: string; bytes: number }[] }[]; // of an isolated run
@@ -91,6 +93,11 @@ export interface Gap { // as in report.json
 export interface Redirection {
   kind: string; op: string; from: string; to: string; message: string | null; file: string; line: number;
   url: string | null; count: number; tests: number;
+}
+export interface Collectives { // as in report.json
+  words: string[]; // its figures, and the model of its time
+  sites: { op: string; group: string; ranks: number; count: number; bytes: number; file: string; line: number; url: string | null }[];
+  [figures: string]: unknown;
 }
 // As reports/schemas/compare.schema.json has it, without "tests" and with the first 100 groups of
 // each comparison; the part "changes" is the whole document.

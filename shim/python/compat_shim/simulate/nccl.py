@@ -2,7 +2,10 @@
 _compat_nccl (simulate/nccl/), and what Python asks about it."""
 
 import datetime
+import functools
+import importlib
 import os
+import weakref
 
 from .. import library as libraries
 
@@ -16,6 +19,7 @@ def install(torch, library, settings):
         return False
     _set_faults(native, settings.faults)
     native.ProcessGroupNCCL.__module__ = "torch._C._distributed_c10d"
+    _count_steps_with(native.ProcessGroupNCCL, torch, library)
     timeout = datetime.timedelta(minutes=10)  # ProcessGroupNCCL.hpp
     c10d = torch.distributed.distributed_c10d
     for module in (torch._C._distributed_c10d, c10d, torch.distributed):
@@ -36,3 +40,35 @@ def _set_faults(native, faults):
     """Those of this start: torchrun restarts its processes after a fault, with the same variables."""
     restart = int(os.environ.get("TORCHELASTIC_RESTART_COUNT") or 0)
     native.set_faults([fault[:4] for fault in faults if fault.restart == restart])
+
+
+def _count_steps_with(group, torch, library):
+    """From a process's first group on, count its optimizers' steps. Without a group, torch has no
+    hook of ours."""
+    init = group.__init__
+
+    @functools.wraps(init)
+    def first_init(self, *args, **kwargs):
+        group.__init__ = init
+        optimizers = importlib.import_module("torch.optim.optimizer")
+        optimizers.register_optimizer_step_post_hook(_step_counter(torch, library))
+        init(self, *args, **kwargs)
+
+    group.__init__ = first_init
+
+
+def _step_counter(torch, library):
+    """A hook of optimizers. Several optimizers that take turns make one step together: a step is
+    over when one of them steps a second time."""
+    stepped = weakref.WeakSet()  # in the step that runs
+
+    def count(optimizer, _args, _kwargs):
+        # The step itself may be compiled.
+        if torch.compiler.is_compiling() or not torch.distributed.is_initialized():
+            return
+        if not stepped or optimizer in stepped:
+            stepped.clear()
+            library.note_optimizer_step(torch.distributed.get_world_size())
+        stepped.add(optimizer)
+
+    return count

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import type { Cluster, Gap, RunSummary } from "../data";
+import type { Cluster, Collectives, Gap, RunSummary } from "../data";
 import { Name, Part, Place, PlaceText, Prose, Some, TestLink } from "../parts";
 import { link } from "../route";
 import { Table } from "../table";
@@ -124,6 +124,31 @@ export function DevicesPage({ summary }: { summary: RunSummary }) {
       </div>
       {found.length > 200 && <p class="sub">and {number(found.length - 200)} more; search to narrow</p>}
       {found.length === 0 && <p>{redirections.length === 0 ? "Nothing was redirected." : "No matching places."}</p>}
+      {summary.collectives && <CollectiveList {...summary.collectives} total={summary.collectives_total} />}
     </section>
+  );
+}
+
+function CollectiveList({ words: sentences, sites, total }: Collectives & { total: number }) {
+  return (
+    <>
+      <h2>Collectives <small>{number(total)}</small></h2>
+      {sentences.map((sentence) => <p key={sentence}>{visible(sentence)}</p>)}
+      {total > sites.length && <p class="note">Only the {number(sites.length)} with most bytes are in this page; report.json has all.</p>}
+      <div class="wide" tabIndex={0} role="region" aria-label="Collectives">
+        <table>
+          <thead><tr><th>Operation</th><th>Group</th><th class="right">Ranks</th><th>Place</th><th class="right">Calls</th><th class="right">Bytes</th></tr></thead>
+          <tbody>
+            {sites.map((site, at) => (
+              <tr key={at}>
+                <td><code>{visible(site.op)}</code></td><td>{visible(site.group)}</td><td class="right">{number(site.ranks)}</td>
+                <td>{site.file ? <Place url={site.url} file={site.file} line={site.line} /> : "(no Python frame)"}</td>
+                <td class="right">{number(site.count)}</td><td class="right">{number(site.bytes)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
   );
 }

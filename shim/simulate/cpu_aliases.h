@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "simulate/memory.h"
+
 namespace compat::shim::simulate {
 
 class CpuAliases {
@@ -43,6 +45,7 @@ class CpuAliases {
     template <class Member>
     [[nodiscard]] at::Tensor rebuild(const at::Tensor& tensor, c10::Device device, Member member);
 
+    const AddressesInUse addresses_;
     c10::SmallVector<Alias, 8> aliases_;
     c10::Device results_;
     std::uint64_t given_ = 0;  // bits of the dtypes that went to the CPU

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <shared_mutex>
 #include <utility>
 
 #include "runtime/device_stats.h"
@@ -55,11 +56,15 @@ std::int64_t rounded(std::size_t bytes) {
     return (static_cast<std::int64_t>(bytes) + kGranule - 1) / kGranule * kGranule;
 }
 
+std::atomic<void (*)()> free_unused{nullptr};
+
 void check_limit(std::int64_t wanted, int index) {
     const std::int64_t limit = at(index).limit;
-    const std::int64_t taken = at(index).bytes.figure().current;
-    if (wanted > limit - taken)
-        accelerator().out_of_memory(accelerator().device(index), wanted, limit, taken);
+    const auto taken = [&] { return at(index).bytes.figure().current; };
+    if (wanted <= limit - taken()) return;
+    if (auto* const reclaim = free_unused.load()) reclaim();
+    if (wanted > limit - taken())
+        accelerator().out_of_memory(accelerator().device(index), wanted, limit, taken());
 }
 
 class Allocator final : public DeviceAllocator {
@@ -114,7 +119,29 @@ class HostAllocator final : public c10::Allocator {
     c10::Allocator* own_;
 };
 
+std::shared_mutex& addresses() {
+    static auto* mutex = new std::shared_mutex();  // kernels may outlive statics
+    return *mutex;
+}
+thread_local int addresses_uses = 0;
+
 }  // namespace
+
+void reclaim_memory_by(void (*reclaim)()) { free_unused = reclaim; }
+
+AddressesInUse::AddressesInUse() {
+    if (addresses_uses++ == 0) addresses().lock_shared();
+}
+
+AddressesInUse::~AddressesInUse() {
+    if (--addresses_uses == 0) addresses().unlock_shared();
+}
+
+MovingMemory::MovingMemory() : moves_(addresses_uses == 0 && addresses().try_lock()) {}
+
+MovingMemory::~MovingMemory() {
+    if (moves_) addresses().unlock();
+}
 
 void bound_host_allocator() {
     constexpr std::uint8_t kHighestPriority = 255;

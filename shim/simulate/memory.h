@@ -45,6 +45,31 @@ class KernelMemory {
     int before_;
 };
 
+// Called before the device's out-of-memory error, to free memory that nothing uses any more.
+void reclaim_memory_by(void (*free_unused)());
+
+// While it lives, this thread has addresses of tensors' memory, which does not move.
+class AddressesInUse {
+  public:
+    AddressesInUse();
+    ~AddressesInUse();
+    AddressesInUse(const AddressesInUse&) = delete;
+    AddressesInUse& operator=(const AddressesInUse&) = delete;
+};
+
+// While it lives, no thread is given such an address. It does not wait: false if one has some now.
+class MovingMemory {
+  public:
+    MovingMemory();
+    ~MovingMemory();
+    MovingMemory(const MovingMemory&) = delete;
+    MovingMemory& operator=(const MovingMemory&) = delete;
+    explicit operator bool() const noexcept { return moves_; }
+
+  private:
+    bool moves_;
+};
+
 // As CUDACachingAllocator.cpp and MPSAllocator.mm write a size: "1.50 GiB".
 [[nodiscard]] std::string readable_size(std::int64_t bytes);
 

@@ -1,4 +1,6 @@
 // The Python module _compat_simulate: a simulated accelerator.
+#include "simulate/ipc/module.h"
+
 #include <ATen/ATen.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -51,6 +53,7 @@ void resize_storage(const at::Tensor& tensor, std::int64_t bytes) {
     c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
     TORCH_CHECK(storage->resizable(), "Trying to resize storage that is not resizable");
     const DeviceScope scope(tensor.device());
+    const AddressesInUse addresses;
     const auto wanted = static_cast<std::size_t>(bytes);
     c10::DataPtr memory = allocator().allocate(wanted);
     if (const std::size_t kept = std::min(wanted, storage->nbytes()); kept > 0)
@@ -114,6 +117,9 @@ PYBIND11_MODULE(_compat_simulate, module) {
             return py::make_tuple(figures.bytes, figures.blocks, figures.limit);
         },
         py::arg("device"));
+#ifdef __linux__
+    add_sharing(module);
+#endif
     module.def("reset_device_peak", &reset_device_peak, py::arg("device"));
     module.def("reset_device_accumulated", &reset_device_accumulated, py::arg("device"));
     module.def("set_device_limit", &set_device_limit, py::arg("device"), py::arg("bytes"));

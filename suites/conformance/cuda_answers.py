@@ -49,6 +49,10 @@ def _of_type(name, dtype):
     return lambda: getattr(cuda, name)(2), lambda made: made.dtype == dtype and on_host(made)
 
 
+def _event_handle():
+    return cuda.Event(interprocess=True).ipc_handle()
+
+
 def _own_stream():
     return cuda.Stream().cuda_stream
 
@@ -102,6 +106,11 @@ ERRORS = {
 
 STREAMS = {
     "Event": (lambda: cuda.Event().query(), True),
+    "Event.from_ipc_handle": (
+        lambda: cuda.Event.from_ipc_handle(0, _event_handle()).query(),
+        True,
+    ),
+    "Event.ipc_handle": (lambda: len(_event_handle()), 64),
     "ExternalStream": (lambda: cuda.ExternalStream(_own_stream()).query(), True),
     "Stream": (lambda: cuda.Stream().device, torch.device("cuda", 0)),
     "StreamContext": (lambda: entered(cuda.StreamContext(None)), None),
@@ -291,8 +300,6 @@ REFUSED = {
     for name, call in {
         "CUDAGraph": lambda: cuda.CUDAGraph(),
         "CUDAPluggableAllocator": lambda: cuda.CUDAPluggableAllocator("no.so", "take", "give"),
-        "Event.from_ipc_handle": lambda: cuda.Event.from_ipc_handle(0, b""),
-        "Event.ipc_handle": lambda: cuda.Event(interprocess=True).ipc_handle(),
         "GreenContext": lambda: cuda.GreenContext(),
         "GreenContext.create": lambda: cuda.GreenContext.create(num_sms=1),
         "MemPool": lambda: cuda.MemPool(),

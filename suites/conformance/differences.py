@@ -9,6 +9,7 @@ _DONE = "nothing to do: work has ended when its call returns"
 _NUMBERS = "the numbers are not Philox's"
 _NO_GRAPH = "registered; no graph is captured"
 _NO_KERNELS = "nothing is annotated"
+_COMPLETE = "an event of another process is complete"
 _STREAMS = "ordered as on CUDA; calls return when work has ended"
 
 TYPES = "BFloat16 Bool Byte Char Double Float Half Int Long Short".split()
@@ -44,7 +45,9 @@ ROWS = (
     ),
     (["torch.cuda.has_magma"], "False", "False"),
     (["torch.cuda.cudart"], "memory and profiler; the rest is refused", "memory and profiler; the rest is refused"),
-    (["torch.cuda.synchronize", "torch.cuda.ipc_collect", "torch.cuda.empty_cache"], _DONE, _DONE),
+    (["torch.cuda.synchronize", "torch.cuda.empty_cache"], _DONE, _DONE),
+    (["torch.cuda.ipc_collect"], _DONE, None),
+    (["torch.cuda.Event.ipc_handle", "torch.cuda.Event.from_ipc_handle"], _COMPLETE, _COMPLETE),
     (
         [
             f"torch.cuda.{name}"

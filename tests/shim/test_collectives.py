@@ -1,5 +1,4 @@
-"""Tests torch.distributed and torch.multiprocessing in child processes: on simulated devices, and with
-NCCL where there is none."""
+"""Tests torch.distributed in child processes: on simulated devices, and with NCCL where there is none."""
 
 import collections
 
@@ -85,27 +84,6 @@ if __name__ == "__main__":
     )
     # The mean of the gradients of both: 2 * 1 and 2 * 2.
     assert ran.answer == [[f"cuda:{rank}", [[3.0] * 4]] for rank in (0, 1)]
-
-
-def test_a_cuda_tensor_reaches_another_process(child):
-    ran = child(
-        """
-import json, torch
-import torch.multiprocessing as processes
-def answer(tensors, answers):
-    x, weight = tensors.get(timeout=60)
-    answers.put([str(x.device), x.tolist(), type(weight).__name__, weight.requires_grad])
-if __name__ == "__main__":
-    context = processes.get_context("spawn")
-    tensors, answers = context.Queue(), context.Queue()
-    process = context.Process(target=answer, args=(tensors, answers)); process.start()
-    tensors.put((torch.ones(2, device="cuda:1"), torch.nn.Parameter(torch.ones(1, device="cuda"))))
-    print(json.dumps(answers.get(timeout=60)))
-    process.join()
-""",
-        env=CUDA,
-    )
-    assert ran.answer == ["cuda:1", [1.0, 1.0], "Parameter", True]
 
 
 STEPS = """

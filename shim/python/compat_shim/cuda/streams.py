@@ -9,7 +9,8 @@ from .. import refusal
 from .properties import CUDA_TYPE
 
 _EXTERNAL = "the pointer belongs to a CUDA stream of another library"
-_OWN_PROCESS = "an event is known to its own process only"
+# Of every event: one that another process recorded is complete, as its own are.
+_EVENT_HANDLE = bytes(64)
 LOWEST, HIGHEST = 0, -1  # priorities
 
 
@@ -64,7 +65,7 @@ def event_base(torch_event, library):
                 blocking=blocking,
                 interprocess=interprocess,
             )
-            event._timed = enable_timing
+            event._timed, event._interprocess = enable_timing, interprocess
             return event
 
         def __init__(self, *args, **kwargs):
@@ -90,10 +91,30 @@ def event_base(torch_event, library):
             return library.elapsed_ms(self.event_id, end.event_id)
 
         def ipc_handle(self):
-            refusal.refuse(library, "torch.cuda.Event.ipc_handle", _OWN_PROCESS)
+            if not self._interprocess:
+                raise _accelerator_error()("CUDA error: invalid resource handle")
+            if not self.event_id:
+                self.record()
+            return _EVENT_HANDLE
 
         @classmethod
         def from_ipc_handle(cls, device, handle):
-            refusal.refuse(library, "torch.cuda.Event.from_ipc_handle", _OWN_PROCESS)
+            import torch
+
+            if len(handle) != len(_EVENT_HANDLE):
+                raise RuntimeError(
+                    "cudaIpcEventHandle_t expects byte-like object of size "
+                    f"{len(_EVENT_HANDLE)}, but got {len(handle)}"
+                )
+            event = cls(interprocess=True)
+            event.record(torch.cuda.current_stream(device))
+            return event
 
     return _CudaEventBase
+
+
+def _accelerator_error():
+    """Since torch 2.8; before, CUDA's errors were RuntimeErrors."""
+    import torch
+
+    return getattr(torch, "AcceleratorError", RuntimeError)

@@ -6,7 +6,7 @@ import os
 from .. import patching, refusal
 from ..cuda import names, process_groups, python_side
 from ..cuda.devices import Devices, Memory, Model, visible
-from . import memory, nccl
+from . import between_processes, memory, nccl
 
 MEMORY = 16 << 30  # bytes of each device, where the host has them
 
@@ -25,7 +25,7 @@ class Cuda:
         self._devices.install()
         python_side.apply(torch, self._library, self._devices)
         _array_interface(torch, self._library)
-        _between_processes(torch)
+        between_processes.apply(torch, self._simulator)
         _resized_storages(torch, self._simulator)
         # TorchScript's fuser would compile for the GPU, which a build with CUDA can.
         torch._C._jit_override_can_fuse_on_gpu(False)
@@ -33,22 +33,6 @@ class Cuda:
             process_groups.apply(torch, functools.partial(self._library.note, "stub"))
         # Between devices that NCCL does not connect, as where two tensors are on one device.
         torch.cuda.nccl.is_available = lambda tensors: False
-
-
-def _between_processes(torch):
-    """What is sent to another process goes through the host's memory: there are no IPC handles."""
-    from multiprocessing.reduction import ForkingPickler
-
-    reduce = torch.multiprocessing.reductions.reduce_tensor
-
-    def reduce_tensor(tensor):
-        if not tensor.is_cuda or tensor.requires_grad and not tensor.is_leaf:
-            return reduce(tensor)  # which refuses the latter
-        return _received, (type(tensor), str(tensor.device), tensor.requires_grad, tensor.detach().cpu())
-
-    for type_, reducer in list(ForkingPickler._extra_reducers.items()):
-        if reducer is reduce:
-            ForkingPickler.register(type_, reduce_tensor)
 
 
 def _resized_storages(torch, simulator):
@@ -66,15 +50,6 @@ def _resized_storages(torch, simulator):
         return resize_
 
     patching.patch("torch.UntypedStorage", "resize_", with_cuda)
-
-
-def _received(type_, device, requires_grad, content):
-    import torch
-
-    content = content.to(device)
-    if issubclass(type_, torch.nn.Parameter):
-        return type_(content, requires_grad)
-    return content.requires_grad_(requires_grad)
 
 
 def _array_interface(torch, library):
@@ -184,6 +159,7 @@ class SimulatedCuda(Devices):
         return {
             "_cuda_getMemoryFraction": self._fraction,
             "_cuda_setMemoryFraction": self._set_fraction,
+            "_cuda_ipc_collect": getattr(self._simulator, "collect_sent", lambda: None),
         }
 
     def _fraction(self, index):

@@ -44,6 +44,8 @@ std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
     return all;
 }
 
+std::atomic<std::uint64_t> groups{0};
+
 std::string group_name(const NcclOptions& options) {
     return options.group_name.empty() ? "0" : options.group_name;
 }
@@ -116,17 +118,28 @@ NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int si
       make_gloo_(std::move(make_gloo)),
       global_ranks_(global_ranks(*options_, size)),
       blocking_(is_set("TORCH_NCCL_BLOCKING_WAIT") || is_set("NCCL_BLOCKING_WAIT")),
+      uid_(groups++),
       mailbox_(std::make_shared<Mailbox>()) {
     if (const char* handling = std::getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         blocking_ |= std::string_view(handling) == "0";
     transfers_ = std::make_shared<const Transfers>(
         make_gloo_(c10::make_intrusive<c10d::PrefixStore>("compat_gloo", store_), rank, size));
+    if (auto* parent = dynamic_cast<NcclBackend*>(options_->split_from.get())) ++parent->splits_;
     if (options_->global_ranks_in_group.empty())
         Watchdog::instance().join_job(store_->clone(), static_cast<std::uint64_t>(rank),
                                       static_cast<std::uint64_t>(size));
 }
 
 NcclBackend::~NcclBackend() = default;
+
+std::uint64_t NcclBackend::getSequenceNumberForGroup() {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+}
+
+NcclWork::Origin NcclBackend::origin(Timeout timeout) const {
+    return {rank_, group_name(*options_), global_ranks_, timeout, blocking_, aborted_};
+}
 
 std::uint64_t NcclBackend::global(int rank) const {
     return global_ranks_[static_cast<std::size_t>(rank)];
@@ -142,9 +155,8 @@ std::vector<int> NcclBackend::others() const {
 c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Job& job, Tensors outputs, int parts,
                                                    std::vector<int> waits_for) {
     const std::string title = job.title.empty() ? profiler_title(job.call, rank_) : job.title;
-    auto work = c10::make_intrusive<NcclWork>(
-        NcclWork::Origin{rank_, group_name(*options_), global_ranks_, job.timeout, blocking_},
-        job.call, title, job.inputs, std::move(outputs), parts, std::move(waits_for));
+    auto work = c10::make_intrusive<NcclWork>(origin(job.timeout), job.call, title, job.inputs,
+                                              std::move(outputs), parts, std::move(waits_for));
     std::erase_if(pending_, [](const auto& weak) {
         const auto each = weak.lock();
         return !each || each->isCompleted();
@@ -162,10 +174,9 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
     const Call call = job.call;
     drop_handed_over();
     if (meet_fault(global(rank_), call)) {
-        auto dropped = c10::make_intrusive<NcclWork>(
-            NcclWork::Origin{rank_, group_name(*options_), global_ranks_, job.timeout, blocking_},
-            call, profiler_title(call, rank_), job.inputs, std::move(job.outputs), 1,
-            std::vector<int>{});
+        auto dropped = c10::make_intrusive<NcclWork>(origin(job.timeout), call,
+                                                     profiler_title(call, rank_), job.inputs,
+                                                     std::move(job.outputs), 1, std::vector<int>{});
         dropped->end();
         return dropped;
     }
@@ -174,7 +185,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
                                  c10::elementSize(call.dtype));
 
     const std::lock_guard lock(mutex_);
-    if (aborted_) std::rethrow_exception(aborted_error(rank_));
+    if (*aborted_) std::rethrow_exception(aborted_error(rank_));
     used_devices_.insert(call.device);
     const bool message = call.type == OpType::SEND || call.type == OpType::RECV;
     job.call.number = message ? ++messages_[{call.root, call.type}] : ++calls_;
@@ -331,7 +342,7 @@ void NcclBackend::abort() {
     std::vector<c10::weak_intrusive_ptr<NcclWork>> works;
     {
         const std::lock_guard lock(mutex_);
-        aborted_ = true;
+        *aborted_ = true;
         works.swap(pending_);
     }
     for (const auto& weak : works)

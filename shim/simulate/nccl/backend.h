@@ -9,10 +9,13 @@
 // Members without `override` are virtual in some versions of torch only.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -26,11 +29,22 @@
 
 namespace compat::shim::simulate {
 
+// As ncclConfig_t, with the value that NCCL's own initializer has for "not set".
+struct NcclConfig {
+    static constexpr int kUnset = std::numeric_limits<int>::min();
+
+    int blocking = kUnset, cga_cluster_size = kUnset, min_ctas = kUnset, max_ctas = kUnset,
+        split_share = kUnset, traffic_class = kUnset, collnet_enable = kUnset, cta_policy = kUnset,
+        shrink_share = kUnset, nvls_ctas = kUnset, n_channels_per_net_peer = kUnset;
+    std::optional<std::string> net_name, comm_name;
+};
+
 // As ProcessGroupNCCL.Options. What has no effect on simulated devices is stored and returned.
 struct NcclOptions final : c10d::Backend::Options {
     explicit NcclOptions(bool high_priority = false);
 
     bool is_high_priority_stream;
+    NcclConfig config;
     c10::intrusive_ptr<c10d::Backend> split_from;
     int split_color = -1;
 };
@@ -54,12 +68,14 @@ class NcclBackend final : public c10d::Backend {
     bool supportsSplitting() const { return true; }
     void setTimeout(std::chrono::milliseconds timeout) { options_->timeout = timeout; }
     void setSequenceNumberForGroup() override {}
-    std::uint64_t getSequenceNumberForGroup() override { return calls_; }
+    std::uint64_t getSequenceNumberForGroup() override;
     c10d::ErrorType getError() { return c10d::ErrorType::SUCCESS; }
     void enableCollectivesTiming() {}
     void eagerConnectSingleDevice(c10::Device device) { used_devices_.insert(device.index()); }
     [[nodiscard]] bool is_initialized() const { return !used_devices_.empty(); }
     [[nodiscard]] std::uint64_t splits() const { return splits_; }
+    // Groups of this process are numbered from 0.
+    [[nodiscard]] std::uint64_t uid() const { return uid_; }
     c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
                                             const std::vector<int>& ranks,
                                             const c10::intrusive_ptr<c10d::Backend::Options>& opts);
@@ -132,6 +148,7 @@ class NcclBackend final : public c10d::Backend {
     void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);
+    [[nodiscard]] NcclWork::Origin origin(Timeout timeout) const;
     [[nodiscard]] std::vector<int> others() const;
     [[nodiscard]] std::uint64_t global(int rank) const;
 
@@ -142,13 +159,15 @@ class NcclBackend final : public c10d::Backend {
     std::vector<std::uint64_t> global_ranks_;
     bool blocking_ = false;
 
+    const std::uint64_t uid_;
+    const std::shared_ptr<std::atomic<bool>> aborted_ = std::make_shared<std::atomic<bool>>(false);
     std::mutex mutex_;
-    bool aborted_ = false;
     bool coalescing_ = false;
     std::vector<Job> coalesced_;
     std::vector<c10::weak_intrusive_ptr<NcclWork>> pending_;
     std::set<c10::DeviceIndex> used_devices_;
-    std::uint64_t calls_ = 0, splits_ = 0;
+    std::uint64_t calls_ = 0;
+    std::atomic<std::uint64_t> splits_ = 0;
     std::map<std::pair<int, c10d::OpType>, std::uint64_t> messages_;
     Lane lane_;
     std::map<std::pair<int, c10d::OpType>, Lane> message_lanes_;

@@ -51,10 +51,26 @@ c10::intrusive_ptr<Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& sto
 void bind(py::module_& module) {
     py::class_<NcclBackend, Backend, c10::intrusive_ptr<NcclBackend>> group(module,
                                                                             "ProcessGroupNCCL");
+    py::class_<NcclConfig>(group, "NCCLConfig")
+        .def(py::init<>())
+        .def_readwrite("blocking", &NcclConfig::blocking)
+        .def_readwrite("cga_cluster_size", &NcclConfig::cga_cluster_size)
+        .def_readwrite("min_ctas", &NcclConfig::min_ctas)
+        .def_readwrite("max_ctas", &NcclConfig::max_ctas)
+        .def_readwrite("split_share", &NcclConfig::split_share)
+        .def_readwrite("traffic_class", &NcclConfig::traffic_class)
+        .def_readwrite("collnet_enable", &NcclConfig::collnet_enable)
+        .def_readwrite("cta_policy", &NcclConfig::cta_policy)
+        .def_readwrite("shrink_share", &NcclConfig::shrink_share)
+        .def_readwrite("nvls_ctas", &NcclConfig::nvls_ctas)
+        .def_readwrite("n_channels_per_net_peer", &NcclConfig::n_channels_per_net_peer)
+        .def_readwrite("net_name", &NcclConfig::net_name)
+        .def_readwrite("comm_name", &NcclConfig::comm_name);
     py::class_<Options, Backend::Options, c10::intrusive_ptr<Options>>(group, "Options")
         .def(py::init([](bool high) { return c10::make_intrusive<Options>(high); }),
              py::arg("is_high_priority_stream") = false)
         .def_readwrite("is_high_priority_stream", &Options::is_high_priority_stream)
+        .def_readwrite("config", &Options::config)
         .def_readwrite("split_from", &Options::split_from)
         .def_readwrite("split_color", &Options::split_color)
         .def_readwrite("global_ranks_in_group", &Options::global_ranks_in_group)
@@ -80,7 +96,7 @@ void bind(py::module_& module) {
              py::arg("store"), py::arg("rank"), py::arg("size"),
              py::arg("timeout") = std::chrono::minutes(10))
         .def_property_readonly("options", &NcclBackend::options)
-        .def_property_readonly("uid", &NcclBackend::getID)
+        .def_property_readonly("uid", &NcclBackend::uid)
         .def("_group_start", &NcclBackend::startCoalescing)
         .def(
             "_group_end", [](NcclBackend& self) { (void)self.endCoalescing(); }, Unlocked())

@@ -186,7 +186,7 @@ void Watchdog::check_timeouts(const Works& works) {
         std::fprintf(stderr, "%s%s\n%s\n", heading(work->origin().rank).c_str(), text.c_str(),
                      where.c_str());
         if (!work->origin().blocking) take_down(*work, text);
-        work->fail(backend_error(text + " " + where));
+        work->time_out(text + " " + where);
     }
 }
 

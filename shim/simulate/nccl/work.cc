@@ -40,7 +40,9 @@ bool NcclWork::wait(milliseconds timeout) {
             cv_.wait(lock, [&] { return completed_; });
         } else if (!cv_.wait_for(lock, timeout, [&] { return completed_; })) {
             waiting_since_ = -1;
-            throw_backend_error(timeout_text(since(begun_)));
+            lock.unlock();
+            time_out(timeout_text(since(begun_)));
+            lock.lock();
         }
         waiting_since_ = -1;
     }
@@ -60,6 +62,11 @@ void NcclWork::wait_for_end() {
         (void)wait();
     } catch (const c10::Error&) {
     }
+}
+
+void NcclWork::time_out(const std::string& text) {
+    *origin_.aborted = true;
+    fail(backend_error(text));
 }
 
 void NcclWork::abort() { fail(aborted_error(origin_.rank)); }

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
@@ -25,6 +27,7 @@ class NcclWork final : public c10d::Work {
         std::vector<std::uint64_t> global;  // the group's ranks in the whole job
         std::chrono::milliseconds timeout{};
         bool blocking = false;  // a time-out is raised by wait() and ends no process
+        std::shared_ptr<std::atomic<bool>> aborted;  // the group, which a time-out aborts
     };
 
     // Ends when `parts` of it have ended. `waits_for`: ranks of the group without which it cannot.
@@ -46,6 +49,8 @@ class NcclWork final : public c10d::Work {
 
     // One part has ended, from any thread. The first error is the work's.
     void end(std::exception_ptr error = nullptr);
+    // It timed out: ends it, and no call of its group comes after it.
+    void time_out(const std::string& text);
     // Ends all of it. Nothing happens if it has ended.
     void fail(std::exception_ptr error);
 

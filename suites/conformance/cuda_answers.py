@@ -290,6 +290,7 @@ ANSWERS = {
 
 # Answered where the host has a figure, else refused.
 WHERE_THE_HOST_SAYS = {
+    "torch.cuda.nccl.version": (lambda: cuda.nccl.version(), tuple),
     "torch.cuda.clock_rate": (cuda.clock_rate, at_least(1)),
     "torch.cuda.temperature": (cuda.temperature, at_least(1)),
 }

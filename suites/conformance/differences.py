@@ -128,6 +128,7 @@ ROWS = (
         _NO_KERNELS,
     ),
     (["torch.cuda.gds.is_available", "torch.cuda.nccl.is_available"], "False", "False"),
+    (["torch.cuda.nccl.version"], "refused: NCCL connects CUDA devices", "(2, 27, 5)"),
     (
         [
             f"torch.cuda.tunable.{name}"

@@ -348,7 +348,6 @@ REFUSED = {
     "torch.cuda.nccl.reduce": lambda: nccl.reduce(_ones),
     "torch.cuda.nccl.reduce_scatter": lambda: nccl.reduce_scatter(_ones, _ones),
     "torch.cuda.nccl.unique_id": lambda: nccl.unique_id(),
-    "torch.cuda.nccl.version": lambda: nccl.version(),
     "torch.cuda.tunable.dynamic_dims_mask": lambda: entered(tunable.dynamic_dims_mask([0])),
     "torch.cuda.tunable.enable": lambda: tunable.enable(),
     "torch.cuda.tunable.get_cublaslt_requested_algo_count": (

@@ -53,7 +53,7 @@ bool send(int socket, std::string message, std::initializer_list<int> descriptor
            static_cast<ssize_t>(message.size());
 }
 
-constexpr std::string_view kDeviceLost = "lost ";
+constexpr std::string_view kLost = "lost ";
 
 // number_after("forked 123", "forked") is 123; -1: another word.
 int number_after(std::string_view answer, std::string_view word) {
@@ -135,9 +135,9 @@ void ZygoteLauncher::warm_up(Zygote zygote, std::function<void()> on_ready) {
 
 void ZygoteLauncher::on_message() {
     const std::string answer = receive(socket_.native_handle(), {});
-    if (answer.starts_with(kDeviceLost))
+    if (answer.starts_with(kLost))
         return give_up(fmt::format("the imports initialise {}, which a forked process cannot use",
-                                   answer.substr(kDeviceLost.size())));
+                                   answer.substr(kLost.size())));
     const int threads = number_after(answer, "ready");
     if (threads < 0) return;  // a hang-up: on_exit or the timeout gives the reason
     if (threads != 1)

@@ -6,9 +6,8 @@
 // A request is one message on a SOCK_SEQPACKET socket: the arguments of the job that the zygote
 // does not have, an empty word, and the job's variables as NAME=VALUE, separated by NUL; the write
 // end of the pipe for the output comes with it, and for a sandbox the job's socket (sandbox.h). The
-// zygote sends `ready THREADS` or `lost DEVICE`
-// once, and answers each request with `forked PID`, `refused WHY` or `later` (no process or memory
-// to spare).
+// zygote sends `ready THREADS` or `lost WHAT` once, and answers each request with `forked PID`,
+// `refused WHY` or `later` (no process or memory to spare).
 #pragma once
 
 #include <boost/asio/io_context.hpp>

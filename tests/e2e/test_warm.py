@@ -255,12 +255,15 @@ def cold_cases(runner, python, folder):
     return [c for m in ran.report["modules"] for c in m["cases"]]
 
 
-@pytest.mark.parametrize("library, why, options", ids=("raises", "aborts", "threads", "accelerator"), argvalues=[
+@pytest.mark.parametrize("library, why, options", ids=("raises", "aborts", "threads", "group", "accelerator"), argvalues=[
     ("raise ImportError('no such accelerator')", "the import process ended: exit code 1: ImportError: no such accelerator",
      ("--shim", "off")),
     ("import os; os.abort()", "the import process ended: SIGABRT", ("--shim", "off")),
     ("import threading, time; threading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
      "the imports started threads (2 in all), which a fork would lose", ("--shim", "off")),
+    ("import tempfile, torch.distributed as dist\n"
+     "dist.init_process_group('gloo', init_method='file://' + tempfile.mktemp(), rank=0, world_size=1)",
+     "the imports initialise a process group, which a forked process cannot use", ("--shim", "off")),
     ("import torch; ONE = torch.ones(1, device='cuda')",
      "the imports initialise cuda, which a forked process cannot use", ("--simulate", "cuda")),
 ])

@@ -4,7 +4,7 @@ The runner talks to it over a SOCK_SEQPACKET socket. A request is one message of
 NUL: the harness's arguments for the module, an empty word, and the module's environment variables
 as NAME=VALUE. The write end of the module's log comes with it, and in a sandbox the module's socket
 to the runner (namespaces.py). The first answer is `ready THREADS`
-or `lost DEVICE`; then each request gets `forked PID`, `refused WHY` or `later` (out of processes or
+or `lost WHAT`; then each request gets `forked PID`, `refused WHY` or `later` (out of processes or
 memory).
 
 The process forks twice and the process between exits, so that the runner becomes the module's
@@ -121,7 +121,11 @@ def _receive(connection):
 
 def _readiness():
     """The first answer: the state after a fork. The first fork also ends thread pools that handle
-    forks (OpenBLAS), so that they are not counted."""
+    forks (OpenBLAS), so that they are not counted. With a process group nothing is forked: its
+    threads hold locks and its sockets belong to one rank."""
+    distributed = sys.modules.get("torch.distributed")
+    if getattr(distributed, "is_initialized", bool)():
+        return b"lost a process group"
     child = _fork()
     if child == 0:
         lost = 0

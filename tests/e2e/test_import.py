@@ -94,6 +94,31 @@ def test_results_of_another_attempt_at_a_module(runner, foreign):
     assert bad["state"] == "passed" and bad["flaky"]
 
 
+def quiet(passed, skipped=0):
+    """A session of `pytest -q`."""
+    counts = ["%d passed" % passed] + ["%d skipped" % skipped] * (skipped > 0)
+    return "." * passed + "s" * skipped + "   [100%]\n" + ", ".join(counts) + " in 0.01s\n"
+
+
+def test_tests_without_a_name_are_never_a_second_attempt(runner, tmp_path):
+    for folder, text in ("one", quiet(5)), ("two", quiet(3, 1)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "ci.log").write_text(text)
+    (tmp_path / "both.log").write_text(quiet(5) + quiet(3, 1))
+    sessions = runner("import", "both.log")
+    assert sessions.code == 0 and "note: both.log: 4 more tests without a name" in sessions.out, sessions.out
+    assert states(sessions.report) == {f"both.log::<unnamed {n}>": "skipped" if n == 9 else "passed" for n in range(1, 10)}
+    folders = runner("import", "one", "two/ci.log")
+    assert folders.code == 0 and "\none/ci.log: pytest\ntwo/ci.log: pytest\n" in "\n" + folders.out, folders.out
+    assert states(folders.report) == ({f"one/ci.log::<unnamed {n}>": "passed" for n in range(1, 6)}
+                                      | {f"two/ci.log::<unnamed {n}>": "skipped" if n == 4 else "passed" for n in range(1, 5)})
+    assert runner("reparse").code == 0
+    for name, passed in ("x.log", 2), ("y.log", 3):  # of the same module
+        (tmp_path / name).write_text("test_a.py " + quiet(passed))
+    shards = runner("import", "x.log", "y.log")
+    assert shards.code == 0 and states(shards.report) == {f"test_a.py::<unnamed {n}>": "passed" for n in range(1, 6)}, shards.out
+
+
 def test_a_truncated_log_makes_the_run_unclean(runner, foreign):
     log = foreign / "ci.log"
     log.write_text(log.read_text().split("=====")[0])

@@ -383,6 +383,16 @@ TEST(PytestForeign, ClosingsAloneAreSessions) {
     EXPECT_TRUE(is_ambiguous("3 passed in 0.20s\n"));
 }
 
+TEST(PytestForeign, UnnamedTestsOfASecondSessionHaveOtherIds) {
+    const auto parts =
+        read("..   [100%]\n2 passed in 0.01s\n.s   [100%]\n1 passed, 1 skipped in 0.01s\n");
+    ASSERT_EQ(parts.size(), 2u);
+    EXPECT_THAT(states(parts[0]),
+                ElementsAre("some.log::<unnamed 1> passed", "some.log::<unnamed 2> passed"));
+    EXPECT_THAT(states(parts[1]),
+                ElementsAre("some.log::<unnamed 3> passed", "some.log::<unnamed 4> skipped"));
+}
+
 TEST(PytestForeign, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {
     const ModuleRecord part =
         read_one(session("2 workers [3 items]\nscheduling tests via LoadScheduling\n\n"

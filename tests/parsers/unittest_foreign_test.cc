@@ -332,6 +332,13 @@ TEST(UnittestForeign, UnnamedTestsAreBoundedByFile) {
     EXPECT_FALSE(found.parts[2].diagnostics.empty());
 }
 
+TEST(UnittestForeign, UnnamedTestsOfASecondRunHaveOtherIds) {
+    const Read found = read(".." + closing("2 tests", "OK") + "." + closing("1 test", "OK"));
+    ASSERT_EQ(found.parts.size(), 2u);
+    EXPECT_EQ(found.parts[0].cases.back().id, "some.log::<unnamed 2>");
+    EXPECT_EQ(found.parts[1].cases.front().id, "some.log::<unnamed 3>");
+}
+
 TEST(UnittestForeign, ManySubTestsAndClosingsAreReadInTime) {
     std::string text = "test_s (m.A.test_s) ... ";
     for (int i = 0; i < 100'000; ++i)

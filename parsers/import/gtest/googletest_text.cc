@@ -301,6 +301,8 @@ class Run {
     }
 
     void add_unnamed(Unnamed::Room& room) {
+        // Iterations run the same tests.
+        room.last_number.erase(record_.path);
         Unnamed unnamed(record_, room);
         std::map<State, std::int64_t> begun;
         std::int64_t unbegun = header_.value_or(0);

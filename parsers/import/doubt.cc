@@ -15,6 +15,11 @@ Diagnostic doubt(size_t offset, std::string_view why, std::string_view advice) {
             fmt::format("{}{}; {}", kAmbiguous, why, advice)};
 }
 
+bool is_cut_off(std::string_view log, std::int64_t most_in_line, size_t after) {
+    constexpr std::int64_t kEllipsisDots = 3;
+    return most_in_line > kEllipsisDots || (after == log.size() && !log.ends_with('\n'));
+}
+
 Diagnostic uncounted_characters(size_t offset) {
     return {"log", static_cast<std::int64_t>(offset),
             "characters like those of tests, which no closing counts"};

@@ -3,6 +3,7 @@
 // what a log merely lacks.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,8 +15,12 @@ namespace compat::parsers {
 // Its message begins with kAmbiguous (text.h).
 [[nodiscard]] Diagnostic doubt(size_t offset, std::string_view why, std::string_view advice);
 
-// What is said of characters like those of a test that no run counts. No doubt: any program prints
-// dots.
+// Whether characters like those of tests, which no closing counts, are of a run that was cut off:
+// there are more of them in a line than any program prints as an ellipsis, or the log ends behind
+// them (`after`) in the middle of a line.
+[[nodiscard]] bool is_cut_off(std::string_view log, std::int64_t most_in_line, size_t after);
+
+// Names the other ones.
 [[nodiscard]] Diagnostic uncounted_characters(size_t offset);
 
 // Where the record has none yet.

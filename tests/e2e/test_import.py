@@ -119,6 +119,19 @@ def test_tests_without_a_name_are_never_a_second_attempt(runner, tmp_path):
     assert shards.code == 0 and states(shards.report) == {f"test_a.py::<unnamed {n}>": "passed" for n in range(1, 6)}, shards.out
 
 
+@pytest.mark.parametrize("command", [["pytest", "-q", "-p", "no:cacheprovider", "test_dies.py"], ["unittest", "test_dies"]])
+def test_a_killed_quiet_run_beside_a_whole_one_makes_the_run_unclean(runner, tmp_path, python, command):
+    (tmp_path / "test_dies.py").write_text("import os, unittest\nclass A(unittest.TestCase):\n    def test_1(self): pass\n"
+                                           "    def test_2(self): pass\n    def test_3(self): 'A' in os.environ and os.kill(os.getpid(), 9)\n")
+    log = subprocess.run(["bash", "-c", '"$0" -m "$@"; A=1 "$0" -m "$@"; echo done', python, *command], cwd=tmp_path,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    assert "3 passed" in log or "Ran 3 tests" in log
+    (tmp_path / "ci.log").write_text(log)
+    made = runner("import", "ci.log")
+    assert made.code == 3, made.out
+    assert sorted(states(made.report).values()) == ["crashed"] + ["passed"] * 5
+
+
 def test_a_truncated_log_makes_the_run_unclean(runner, foreign):
     log = foreign / "ci.log"
     log.write_text(log.read_text().split("=====")[0])

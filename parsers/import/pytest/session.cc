@@ -221,6 +221,7 @@ void PytestSession::take_characters(const PytestEvent& event, size_t offset, siz
     facts_.has_progress = facts_.has_progress || event.has_progress;
     facts_.all_ran = event.is_last;
     facts_.tail = after;
+    std::int64_t in_line = 0;
     for (const char c : event.rest) {
         facts_.subtest_characters += c == 'u';
         facts_.skipped_subtests += c == '-';
@@ -228,6 +229,7 @@ void PytestSession::take_characters(const PytestEvent& event, size_t offset, siz
         if (!state) continue;
         if (*state == State::errored) facts_.before_errors.push_back(last_character_);
         last_character_ = *state;
+        facts_.most_in_line = std::max(facts_.most_in_line, ++in_line);
         ++facts_.counts[*state];
         ++facts_.characters.back().counts[*state];
     }

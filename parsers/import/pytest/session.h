@@ -103,8 +103,9 @@ struct PytestFacts {
     std::vector<Characters> characters;
     std::vector<State> before_errors;  // the character in front of each E
     std::optional<size_t> first_character;
-    bool has_progress = false;  // behind characters: they are pytest's
-    bool all_ran = false;       // "[100%]"
+    std::int64_t most_in_line = 0;  // characters of tests
+    bool has_progress = false;      // behind characters: they are pytest's
+    bool all_ran = false;           // "[100%]"
     std::vector<Section> sections;
     std::vector<PytestSummary> summaries;
     std::vector<Crash> crashes;

@@ -234,15 +234,23 @@ void PytestReader::take_result(const PytestEvent& event) {
     }
 }
 
-// With the words of a death behind characters.
+// Behind characters, the words of a death may stand on the same line.
 void PytestReader::take_text(std::string_view line) {
-    const size_t end = end_of_result(line);
-    if (end == 0 || end == line.size()) return open_.back().session.take_output(line);
-    const size_t after = std::exchange(after_, after_ - std::min(after_, line.size() - end + 1));
-    take(pytest_event_of(line.substr(0, end)));
-    after_ = after;
+    const bool is_quiet = !facts().verbose && facts().in_order;
+    const auto dead = is_quiet ? characters_before_death(line) : std::nullopt;
+    const size_t end = dead ? *dead : end_of_result(line);
+    if (!dead && (end == 0 || end == line.size())) return open_.back().session.take_output(line);
+    if (end > 0) {
+        const size_t after =
+            std::exchange(after_, after_ - std::min(after_, line.size() - end + 1));
+        take(pytest_event_of(line.substr(0, end)));
+        after_ = after;
+    }
     facts().has_progress = facts().has_progress || facts().first_character;
-    take(pytest_event_of(line.substr(end)));
+    if (!dead) return take(pytest_event_of(line.substr(end)));
+    if (!facts().first_character) return;
+    offset_ = after_;
+    end_all();
 }
 
 // pytest's own headings are as wide as its terminal, and in one order.
@@ -326,7 +334,9 @@ void PytestReader::end_all() {
     for (Open& open : std::exchange(open_, {})) {
         const auto characters = open.session.facts().first_character;
         std::optional<Held> held = std::move(open.held);
-        if (!open.session.is_empty() || held)
+        const PytestFacts& facts = open.session.facts();
+        if (!open.session.is_empty() || held ||
+            (characters && is_cut_off(log_.text, facts.most_in_line, facts.tail)))
             see_(finish(std::move(open), std::move(held)));
         else if (characters)
             doubts_.push_back(uncounted_characters(*characters));

@@ -273,9 +273,6 @@ FinishedUnittestRun finish_unittest_run(UnittestRun run, std::optional<Closing> 
         add_doubt(record, end, "the closing is not of what stands before it", kAdvice);
     else
         check_totals(record, end, kAdvice);
-    if (facts.verbose && facts.first_character)
-        record.diagnostics.push_back({"log", static_cast<std::int64_t>(*facts.first_character),
-                                      "characters like those of tests, in front of a run"});
     return finished;
 }
 

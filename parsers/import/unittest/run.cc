@@ -99,7 +99,10 @@ void UnittestRun::take_text(std::string_view line) {
 void UnittestRun::take_characters(std::string_view characters, size_t offset, size_t after) {
     if (facts_.verbose) return take_text(characters);
     if (!facts_.first_character) facts_.first_character = offset;
-    for (const char c : characters) ++facts_.characters[*unittest_state_of(c)];
+    std::int64_t in_line = 0;
+    for (const char c : characters)
+        if (const auto state = unittest_state_of(c)) ++facts_.characters[*state], ++in_line;
+    facts_.most_in_line = std::max(facts_.most_in_line, in_line);
     facts_.tail = after;
 }
 
@@ -176,6 +179,17 @@ bool UnittestRun::fits_characters(const Closing& closing) const {
     if (seen > passed) return false;
     fewer = fewer || seen < passed - count_in(closing, "skipped");
     return !fewer || facts_.printed || !facts_.first_character;
+}
+
+bool UnittestRun::join(const OutcomeCounts& before, const Closing& closing, bool exactly) {
+    if (facts_.verbose) return false;
+    const UnittestFacts own = facts_;
+    for (size_t i = 0; i < before.size(); ++i) facts_.characters[i] += before[i];
+    facts_.first_character = facts_.begin;
+    facts_.printed = !exactly;
+    const bool joined = fits_characters(closing);
+    if (!joined) facts_ = own;
+    return joined;
 }
 
 UnittestRun UnittestRun::cut(size_t from) {

@@ -67,7 +67,8 @@ struct UnittestFacts {
     std::int64_t begun = 0;      // tests
     OutcomeCounts characters{};  // in lines of their own
     std::optional<size_t> first_character;
-    bool printed = false;  // something else stands among the characters
+    std::int64_t most_in_line = 0;  // characters
+    bool printed = false;           // something else stands among the characters
 
     // The last case that a header speaks of.
     [[nodiscard]] std::optional<size_t> find(const UnittestHeader& header);
@@ -99,6 +100,9 @@ class UnittestRun {
 
     // Whether it counts what was seen, and no test is open.
     [[nodiscard]] bool fits(const Closing& closing) const;
+    // Takes characters in front of it, too, if the closing counts these and its own; not `exactly`:
+    // or more.
+    bool join(const OutcomeCounts& before, const Closing& closing, bool exactly);
     // All that it counts, if that came since a test that is open: that one ran it, or its process
     // died there.
     [[nodiscard]] std::optional<UnittestRun> take_inner(const Closing& closing);

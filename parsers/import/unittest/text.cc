@@ -41,12 +41,20 @@ class UnittestReader {
         Closing closing;
         size_t end;
     };
+    // What came in front of the words of a death: a run of its own, or a test had printed the
+    // words.
+    struct Killed {
+        UnittestRun run;
+        size_t end;
+    };
 
     void take(const UnittestEvent& event);
     [[nodiscard]] bool take_closing_lines(const UnittestEvent& event);
     void take_title(const UnittestEvent& event);
     void take_result(const UnittestEvent& event);
     [[nodiscard]] bool take_documented(const UnittestEvent& event);
+    [[nodiscard]] bool take_death(std::string_view line);
+    void join_killed(const Closing& closing);
     void take_test(const UnittestHeader& header, std::string_view rest);
     void end_run(std::optional<Closing> closing, size_t end);
     void hand_on(UnittestRun run, std::optional<Closing> closing, size_t end);
@@ -70,6 +78,7 @@ class UnittestReader {
     // The last closing that is not of what was seen: if more of the run follows, it was printed.
     std::optional<std::pair<Closing, size_t>> held_;
     std::vector<Inner> inner_;
+    std::vector<Killed> killed_;
     size_t searched_ = 0;  // up to where for words of a death
 };
 
@@ -131,6 +140,7 @@ bool UnittestReader::take_closing_lines(const UnittestEvent& event) {
     if (event.kind == LineKind::blank) return true;
     auto closing = unittest_closing_of(std::exchange(ran_, {}), event.line);
     if (!closing) return false;
+    join_killed(*closing);
     if (run_.fits(*closing)) {
         end_run(std::move(closing), rule_);
     } else if (auto inner = run_.take_inner(*closing)) {
@@ -174,8 +184,31 @@ void UnittestReader::take_result(const UnittestEvent& event) {
     const auto header = run_.is_open() ? std::nullopt : header_within(event.line);
     if (header)
         take_test(*header, header->rest.substr(kEllipsis.size()));
-    else
+    else if (!take_death(event.line))
         run_.take_text(event.line);
+}
+
+// Of a run that is not verbose.
+bool UnittestReader::take_death(std::string_view line) {
+    const auto characters = run_.facts().verbose ? std::nullopt : characters_before_death(line);
+    if (!characters) return false;
+    if (*characters > 0)
+        run_.take_characters(line.substr(0, *characters), offset_,
+                             after_ - std::min(after_, line.size() - *characters + 1));
+    if (!run_.facts().first_character) return false;
+    killed_.push_back({std::exchange(run_, UnittestRun(text_, after_)), after_});
+    return true;
+}
+
+// If its own characters are not all that the closing counts, a test had printed the words.
+void UnittestReader::join_killed(const Closing& closing) {
+    if (killed_.empty()) return;
+    OutcomeCounts before{};
+    for (Killed& one : killed_)
+        for (size_t i = 0; i < before.size(); ++i) before[i] += one.run.facts().characters[i];
+    if (run_.join(before, closing, true) ||
+        (!run_.fits(closing) && run_.join(before, closing, false)))
+        killed_.clear();
 }
 
 // The first line of a docstring, which stands under the test's name.
@@ -193,6 +226,9 @@ bool UnittestReader::take_documented(const UnittestEvent& event) {
 // What follows a test's name is its outcome, its own output, or, where it ended without a word (its
 // sub-tests failed, up to Python 3.10), the next test's name.
 void UnittestReader::take_test(const UnittestHeader& header, std::string_view rest) {
+    if (!run_.facts().verbose && run_.facts().sections.empty() &&
+        (run_.facts().first_character || !killed_.empty()))
+        end_run(std::nullopt, offset_);
     // The run broke off in the test before: the log says that its process died.
     if (run_.is_open()) {
         const UnittestFacts::Said& open = run_.facts().said.back();
@@ -219,10 +255,14 @@ void UnittestReader::end_run(std::optional<Closing> closing, size_t end) {
         std::tie(closing, end) = *held;
     stage_ = Stage::results;
     title_lines_ = 0;
+    for (Killed& one : std::exchange(killed_, {}))
+        hand_on(std::move(one.run), std::nullopt, one.end);
     const auto characters = run.facts().first_character;
     const size_t tail = std::min(end, run.facts().tail);
     const bool broke_off = !closing;
-    if (closing || !run.is_empty() || (characters && printed_end(text_.substr(tail, end - tail))))
+    const bool cut_off = characters && (is_cut_off(text_, run.facts().most_in_line, tail) ||
+                                        printed_end(text_.substr(tail, end - tail)));
+    if (closing || !run.is_empty() || cut_off)
         hand_on(std::move(run), std::move(closing), end);
     else if (characters)
         doubts_.push_back(uncounted_characters(*characters));

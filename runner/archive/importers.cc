@@ -45,6 +45,15 @@ Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::p
     return files;
 }
 
+// Whether a log of no known dialect shows tests of a run without -v that was cut off.
+bool shows_cut_off_run(std::string_view bytes) {
+    constexpr size_t kMost = 1 << 18;
+    bool shows = false;
+    (void)parsers::read_foreign(parsers::Dialect::pytest_text, {"", bytes.substr(0, kMost)},
+                                [&](const ModuleRecord&) { shows = true; });
+    return shows;
+}
+
 struct OneForeign {
     std::optional<ImportedFile> file;
     Error why_none;
@@ -64,6 +73,11 @@ Expected<OneForeign> one_foreign(const fs::path& file, const WhatToImport& what,
         fs::remove(into, ignored);
         if (mapped->bytes().empty())
             return OneForeign{{}, {ErrorKind::usage, "this file is empty", {}, file.string()}};
+        if (shows_cut_off_run(mapped->bytes()))
+            return fail(
+                ErrorKind::usage,
+                "this looks like the log of a test run that was cut off, without its summary",
+                "import it with --dialect pytest or --dialect unittest", file.string());
         return OneForeign{{},
                           {ErrorKind::usage, "these are no results in any known dialect",
                            "say which with --dialect; " + known_dialects(), file.string()}};
@@ -146,9 +160,11 @@ class Reading {
         }
         for (const parsers::Dialect other : file.also)
             sums_.mismatches.push_back(
-                {file.name, fmt::format("it shows signs of {} as well, which was not read: import "
-                                        "it once more with --dialect {}, or say --dialect {}",
-                                        name_of(other), name_of(other), name_of(file.dialect))});
+                {file.name,
+                 fmt::format("one framework is read of a file, here {0}. It has results of {1}, "
+                             "too: import it again with --dialect {1}; or, if tests "
+                             "printed them, with --dialect {0}",
+                             name_of(file.dialect), name_of(other))});
         return done;
     }
 

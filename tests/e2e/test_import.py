@@ -132,6 +132,20 @@ def test_a_killed_quiet_run_beside_a_whole_one_makes_the_run_unclean(runner, tmp
     assert sorted(states(made.report).values()) == ["crashed"] + ["passed"] * 5
 
 
+def test_a_log_of_dots_alone_was_cut_off(runner, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "ci.log").write_text(".....F.\n")
+    refused = runner("import", "logs/ci.log")
+    assert refused.code == 2 and "a test run that was cut off" in refused.err and "--dialect pytest" in refused.err
+    for dialect in "pytest", "unittest":
+        made = runner("import", "logs/ci.log", "--dialect", dialect)
+        assert made.code == 3 and sorted(states(made.report).values()) == ["failed"] + ["passed"] * 6, made.out
+    (tmp_path / "logs" / "whole.log").write_text(quiet(2))
+    folder = runner("import", "logs")
+    assert folder.code == 3 and len(states(folder.report)) == 2
+    assert "cut off" in folder.report["accounting"]["mismatches"][0]["message"]
+
+
 def test_a_truncated_log_makes_the_run_unclean(runner, foreign):
     log = foreign / "ci.log"
     log.write_text(log.read_text().split("=====")[0])
@@ -146,7 +160,7 @@ def test_a_log_of_two_frameworks_makes_the_run_unclean(runner, foreign, python, 
     both = foreign / "both.log"
     both.write_text(session + (foreign / "ci.log").read_text())
     made = runner("import", both)
-    assert made.code == 3 and "--dialect unittest" in made.out
+    assert made.code == 3 and "import it again with --dialect unittest" in made.out
     assert "--dialect unittest" in (made.folder / "report.md").read_text()
     assert [m["module"] for m in made.report["accounting"]["mismatches"]] == ["both.log"]
     assert len(states(made.report)) == 3

@@ -21,7 +21,7 @@ namespace compat::parsers {
 namespace {
 
 constexpr std::string_view kPytestAdvice =
-    "import JUnit XML (--junit-xml), or run again with -v, without -s and without -p no:terminal";
+    "import JUnit XML (--junit-xml), or run again with -v and without -s";
 
 // "AssertionError: 1 != 2" of the summary: all there is where no section tells more.
 Failure summarised(std::string_view why, State counted) {

@@ -344,7 +344,7 @@ void add_doubts(const PytestFacts& facts, const PytestEnd& end, std::string_view
     add_if(facts.verbose && facts.stopped.empty() && record.closing && missing, end.end,
            "tests that were collected have no line");
     add_if(record.closing && !end.sure, end.end,
-           "the closing line is not of what stands before it");
+           "the closing line counts other tests than the lines before it show");
     if (record.closing && end.sure) check_totals(record, end.end, kPytestAdvice);
     // No doubt: it is rare, and nothing tells.
     if (!facts.verbose && !facts.selected && record.closing &&

@@ -270,7 +270,8 @@ FinishedUnittestRun finish_unittest_run(UnittestRun run, std::optional<Closing> 
     record.collected = static_cast<std::int64_t>(record.cases.size());
     if (!record.closing) return finished;
     if (!fits)
-        add_doubt(record, end, "the closing is not of what stands before it", kAdvice);
+        add_doubt(record, end, "the closing line counts other tests than the lines before it show",
+                  kAdvice);
     else
         check_totals(record, end, kAdvice);
     return finished;

@@ -9,14 +9,14 @@
 #include <unordered_map>
 
 #include "parsers/closing.h"
-#include "parsers/ending.h"
+#include "parsers/crash_excerpt.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/doubt.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/printed_end.h"
-#include "parsers/last_words.h"
+#include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 #include "runner/base/framework.h"
@@ -197,10 +197,11 @@ class Run {
         const bool finished = closed_.has_value();
         const ProcessEnd how = finished ? ProcessEnd{ProcessEnd::Kind::stopped, 0, {}}
                                         : end_of_cut_log(last, more_follows);
-        settle(record_, progress,
-               {.ready = header_ || finished, .finished = finished, .fixture = {}, .last_end = {}},
-               how);
-        if (!finished) add_last_words(record_, last, how);
+        resolve_unfinished(
+            record_, progress,
+            {.ready = header_ || finished, .finished = finished, .fixture = {}, .last_end = {}},
+            how);
+        if (!finished) add_crash_excerpts(record_, last, how);
         return std::move(record_);
     }
 

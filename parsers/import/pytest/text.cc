@@ -346,7 +346,7 @@ void PytestReader::end_all() {
 }
 
 ModuleRecord settled(FinishedPytestSession session, const ProcessEnd& end) {
-    settle(session.record, session.progress, session.course, end);
+    resolve_unfinished(session.record, session.progress, session.course, end);
     return std::move(session.record);
 }
 

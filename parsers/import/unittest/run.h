@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "parsers/ending.h"
+#include "parsers/resolve_unfinished.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/unittest/event.h"
 #include "parsers/outcomes.h"

@@ -288,8 +288,8 @@ ModuleRecord settled(FinishedUnittestRun run, const ProcessEnd& end) {
         run.record.cases[i].reason = kBrokenOff.detail;
     }
     const bool ready = finished || !run.record.cases.empty();
-    settle(run.record, run.progress,
-           {.ready = ready, .finished = finished, .fixture = {}, .last_end = {}}, end);
+    resolve_unfinished(run.record, run.progress,
+                       {.ready = ready, .finished = finished, .fixture = {}, .last_end = {}}, end);
     return std::move(run.record);
 }
 

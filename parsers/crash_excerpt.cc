@@ -1,4 +1,4 @@
-#include "parsers/last_words.h"
+#include "parsers/crash_excerpt.h"
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -203,7 +203,7 @@ std::string_view last_line(const LogLines& lines, std::string_view test) {
 
 }  // namespace
 
-Failure last_words(std::string_view log, const ProcessEnd& end, std::string_view test) {
+Failure crash_excerpt(std::string_view log, const ProcessEnd& end, std::string_view test) {
     const LogLines lines = lines_of(log);
     const Dump dump = find_dump(lines, end);
     Failure failure;
@@ -221,7 +221,7 @@ Failure last_words(std::string_view log, const ProcessEnd& end, std::string_view
     return failure;
 }
 
-void add_last_words(ModuleRecord& record, const TextSource& source, const ProcessEnd& end) {
+void add_crash_excerpts(ModuleRecord& record, const TextSource& source, const ProcessEnd& end) {
     const auto died = [](const CaseRecord& c) {
         return !c.failure && (c.state == State::crashed || c.state == State::timed_out);
     };
@@ -232,7 +232,7 @@ void add_last_words(ModuleRecord& record, const TextSource& source, const Proces
     const std::string_view after = closing ? trimmed(log.substr(closing->end)) : log;
     for (CaseRecord& c : record.cases) {
         if (!died(c)) continue;
-        c.failure = last_words(log, end, c.pseudo ? std::string_view() : c.name);
+        c.failure = crash_excerpt(log, end, c.pseudo ? std::string_view() : c.name);
         if (after.empty()) c.failure->message.clear();
         c.failure->phase = c.phase;
     }

@@ -1,4 +1,4 @@
-#include "parsers/ending.h"
+#include "parsers/resolve_unfinished.h"
 
 #include <fmt/format.h>
 
@@ -56,7 +56,7 @@ struct Finding {
     std::optional<std::string> row{};
 };
 
-struct Settling {
+struct Resolving {
     ModuleRecord& record;
     std::span<const Progress> progress;
     const Course& course;
@@ -67,8 +67,8 @@ struct Settling {
     const FrameworkTraits* named = compat::traits_of(record.framework);
     const FrameworkTraits& framework = named ? *named : kFrameworks.front();
 
-    void settle() {
-        const CaseRecord* overdue = settle_overdue();
+    void resolve() {
+        const CaseRecord* overdue = resolve_overdue();
         Finding found = course.finished ? finished(overdue) : cut_short(overdue);
         record.ready = course.ready || course.finished;
         record.finished = course.finished;
@@ -176,7 +176,7 @@ struct Settling {
     }
 
     // The test for whose time-out the process was ended, where it has ended nevertheless.
-    const CaseRecord* settle_overdue() {
+    const CaseRecord* resolve_overdue() {
         if (end.kind != EndKind::timed_out || !end.of_test || end.limit_s <= 0) return nullptr;
         for (size_t i = progress.size(); i-- > 0;) {
             CaseRecord& c = record.cases[i];
@@ -251,9 +251,9 @@ struct Settling {
 
 }  // namespace
 
-void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
-            const ProcessEnd& end) {
-    Settling{record, progress, course, end}.settle();
+void resolve_unfinished(ModuleRecord& record, std::span<const Progress> progress,
+                        const Course& course, const ProcessEnd& end) {
+    Resolving{record, progress, course, end}.resolve();
 }
 
 }  // namespace compat::parsers

@@ -34,7 +34,7 @@ ModuleRecord from_text(EventsResult events, std::string_view log, std::string_vi
     return record;
 }
 
-// Of a test that says of its failure only that sub-tests failed, the first of these says why.
+// If a test says only that sub-tests failed, the first of these says why.
 void diagnose_by_subtests(CaseRecord& test) {
     constexpr std::string_view kRule = "failed-subtests";
     if (!test.failure || test.failure->diagnosis->rule != kRule) return;

@@ -1,4 +1,4 @@
-// What a process left in its log before it died: the Failure of the row that it died in.
+// The Failure of the row in which a process died, from what it left in its log.
 // Not for exceptions that a framework reports (traceback.h) nor for which row that is
 // (resolve_unfinished.h).
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace compat::parsers {
 
-// Of one excerpt of a log.
+// The size of one excerpt of a log.
 inline constexpr size_t kLastLines = 60;
 inline constexpr size_t kLastBytes = 16 * 1024;
 

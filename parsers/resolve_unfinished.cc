@@ -16,7 +16,7 @@ namespace {
 
 using EndKind = ProcessEnd::Kind;
 
-// What each kind of end makes of the module, and of whatever was under way.
+// The outcome of the module, and the state of whatever was under way, by kind of end.
 struct EndTraits {
     bool is_death;
     State inside;
@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 4> kBrokenWords{"failed", "failures", "er
                                                        "unexpected successes"};
 constexpr int kInterrupted = 2;  // pytest's: a plugin or an error in collection stopped it
 
-// What became of the module.
+// The module's outcome.
 struct Finding {
     ModuleOutcome outcome;
     std::string reason;
@@ -241,7 +241,7 @@ struct Resolving {
         const bool by_signal = end.kind == EndKind::signaled && end.code == SIGINT;
         if (by_signal && type == "KeyboardInterrupt") return type;
         if (end.kind != EndKind::exited) return {};
-        // What broke pytest itself ends it, whatever it was.
+        // Any exception that broke pytest itself ends it.
         const bool of_session = last.pseudo && last.id == record.path + "::<session>";
         return of_session || std::ranges::count(kExitTypes, type) > 0 ? type : std::string_view();
     }

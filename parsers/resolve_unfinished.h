@@ -1,4 +1,4 @@
-// What became of the tests that never said how they ended, and of the module as a whole: decided
+// Resolves the states of tests that never said how they ended, and the module's outcome: decided
 // from how far each test had come and how the process ended. Shared by every dialect.
 #pragma once
 

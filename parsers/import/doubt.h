@@ -1,4 +1,4 @@
-// What is said of a log that does not tell for sure what ran: one diagnostic a run, "ambiguous",
+// Diagnostics of a log that does not tell for sure what ran: one for each run, "ambiguous",
 // with the place, and with what to do. It makes the run's counts not add up (exit code 3). Not for
 // what a log merely lacks.
 #pragma once
@@ -30,8 +30,8 @@ void add_doubt(ModuleRecord& record, size_t offset, std::string_view why, std::s
 // its cases have.
 void check_totals(ModuleRecord& record, size_t offset, std::string_view advice);
 
-// Of several runs in the log of one attempt of ours, its own: the last that has a closing, else the
-// last. `Run` has a `record`.
+// Chooses the own run of several in the log of one attempt of ours: the last with a closing, else
+// the last. `Run` has a `record`.
 template <class Run>
 [[nodiscard]] Run own_part(std::vector<Run> runs, std::string_view framework) {
     Run own;

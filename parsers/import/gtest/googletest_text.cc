@@ -1,4 +1,4 @@
-// What GoogleTest binaries print: each line an event, the events of one run folded into its cases.
+// The text of GoogleTest binaries: each line is an event, a run's events are folded into its cases.
 #include <fmt/format.h>
 #include <re2/re2.h>
 
@@ -130,7 +130,7 @@ class Run {
         return running_ && record_.cases[*running_].name == test;
     }
 
-    // What a test prints, or the lines of the totals.
+    // Takes a test's output, or the lines of the totals.
     void print(std::string_view text) {
         if (!closed_)
             output_.append(text) += '\n';
@@ -256,7 +256,7 @@ class Run {
                 test.reason = "the set-up failed: " + broken->second.front().message;
     }
 
-    // What stands before a test's end in brief output is of all tests since the last that failed.
+    // Text before a test's end in brief output is of all tests since the last that failed.
     // One that skipped is none of its own.
     void end_unbegun(const Event& event) {
         std::vector<Failure> failures = take_failures();
@@ -276,7 +276,7 @@ class Run {
         return failures;
     }
 
-    // What was printed outside of tests: failures of fixtures.
+    // Keeps failures that were printed outside of tests: those of fixtures.
     void keep_outside() {
         std::vector<Failure> failures = take_failures();
         if (!header_) return keep_nobodys(failures);

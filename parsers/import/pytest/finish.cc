@@ -51,7 +51,7 @@ class PytestFinish {
     }
     // Gives case `i` its state where it ended.
     [[nodiscard]] Progress resolve(size_t i);
-    // Of a session that is not verbose: what the calls of tests came to whose tear-downs broke, and
+    // If the session is not verbose: finds the outcomes of calls whose tear-downs broke, and
     // what nothing tells.
     void settle_quiet();
     // Why the states may be wrong though the totals agree; empty: they are not.
@@ -103,7 +103,7 @@ SummaryText PytestFinish::split(const PytestSummary& summary) {
     });
 }
 
-// Of tests without a line of their own the summary says how those that it names ended; of one with
+// The summary says how tests without a line of their own ended, if it names them; of one with
 // a line, that it failed in spite of what it printed (-s), or that its line is lost.
 void PytestFinish::add_summaries() {
     for (const PytestFacts::Section& section : facts_.sections) headings_.insert(section.heading);
@@ -131,7 +131,7 @@ void PytestFinish::add_summaries() {
     }
 }
 
-// Of a test that nothing else names: its file is the one that its first line of source is in.
+// For a test that nothing else names: its file is that of its first line of source.
 size_t PytestFinish::test_headed(PytestHeadings& headings, std::string_view name,
                                  const Failure& failure) {
     if (const auto known = headings.find(name)) return *known;
@@ -158,7 +158,7 @@ Failure PytestFinish::failure_in(size_t begin, size_t end) const {
 }
 
 void PytestFinish::add_sections() {
-    // Of a verbose session, each has its owner.
+    // In a verbose session, each has its owner.
     static const std::vector<CaseRecord> none;
     PytestHeadings headings(facts_.verbose ? none : facts_.cases);
     for (const PytestFacts::Section& section : facts_.sections)
@@ -197,7 +197,7 @@ void PytestFinish::add_section(const PytestFacts::Section& section, PytestHeadin
         c.subcases.push_back({valid_utf8(owner.label), State::failed, {}, std::move(failure)});
         return;
     }
-    // Of a test without any other word its section alone tells.
+    // If no line tells of the test, its section does.
     PytestSaid& said = facts_.said[owner.test];
     if (owner.phase != Phase::call && !said.any()) said.errored = true;
     if (owner.phase == Phase::call && !said.call) said.call = State::failed;
@@ -330,7 +330,7 @@ ProcessEnd end_of(const PytestFacts& facts, const PytestEnd& end, bool finished)
     return end.died.value_or(kBrokenOff);
 }
 
-// What does not add up, in the order of what explains most.
+// Says why the counts do not add up; the reason that explains most comes first.
 void add_doubts(const PytestFacts& facts, const PytestEnd& end, std::string_view doubt,
                 std::int64_t tests, ModuleRecord& record) {
     const auto add_if = [&](bool holds, size_t offset, std::string_view why) {

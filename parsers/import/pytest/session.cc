@@ -25,7 +25,7 @@ constexpr std::array<HeadingWord, 4> kHeadings{{
     {"[doctest] ", Phase::call},
 }};
 
-// Of a heading that is a sub-test's each blank is looked at.
+// Every blank of a sub-test's heading is tried.
 constexpr size_t kLongestHeading = 2000;
 
 }  // namespace
@@ -192,7 +192,7 @@ void PytestSession::take_outcome(const PytestStatus& status, size_t after) {
     facts_.tail = after;
 }
 
-// Of the last test, if it has no outcome of its own.
+// For the last test, if it has no outcome of its own.
 std::optional<State> PytestSession::take_late(std::optional<PytestStatus> status) {
     if (!status) return std::nullopt;
     facts_.cases.back().reason = std::move(status->reason);

@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "parsers/resolve_unfinished.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/pytest/event.h"
 #include "parsers/outcomes.h"
 #include "parsers/record.h"
+#include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 
@@ -64,7 +64,7 @@ class PytestHeadings {
     std::unordered_map<std::string, Headed> by_heading_;
 };
 
-// What a session's lines said. Offsets are of `text`.
+// The facts that a session's lines give. Offsets are of `text`.
 struct PytestFacts {
     struct Section {
         std::string heading;
@@ -72,12 +72,12 @@ struct PytestFacts {
         size_t body = 0;
         size_t end = 0;
     };
-    // Of one file, or with -q of all.
+    // Counted for one file, or with -q for all.
     struct Characters {
         std::string file;
         OutcomeCounts counts{};
     };
-    // Of a pytest-xdist worker.
+    // A pytest-xdist worker crashed.
     struct Crash {
         std::string node;
         std::string message;
@@ -135,7 +135,7 @@ class PytestSession {
     // In a line of its own: of the last test without one, whose output were the tests since then;
     // else it takes the place of the last test's.
     void take_outcome(const PytestStatus& status, size_t after);
-    // Of the test that is open, in a line of any other form.
+    // Takes output of the test that is open, in a line of any other form.
     void take_output(std::string_view output);
     void take_characters(const PytestEvent& event, size_t offset, size_t after);
     // False: tests have lines, and none that broke has this heading.

@@ -141,7 +141,7 @@ void PytestReader::take(const PytestEvent& event) {
         take_in_sections(event);
 }
 
-// What follows shows that a test had printed a closing line, or had run a session.
+// Drops a closing line or a session that, as this event shows, a test had printed or run.
 void PytestReader::drop_printed(const PytestEvent& event) {
     while (event.kind == PytestKind::outcome && open_.size() > 1 && !open_.back().session.is_open())
         open_.pop_back();

@@ -322,9 +322,9 @@ class Module {
         return place_of_class(dotted).classes;
     }
 
-    // What the log closed with, and rows for what it counts and nothing names. What the script
-    // gives as passed is the rest, and never less than 0: skips and errors of fixtures are no
-    // tests.
+    // The totals of the log, and rows for tests that it counts and nothing names. The number that
+    // the script gives as passed is the rest, and never less than 0: skips and errors of fixtures
+    // are no tests.
     void read_totals() {
         const json& summary = child_at(entry_, "individual_log_summary");
         const auto count = [&](const char* key) {

@@ -92,7 +92,7 @@ void Sections::add(const Section& section) {
     }
 }
 
-// Of several tests with the name the next one whose line says that it broke so.
+// Takes the next one of several tests with the name whose line says that it broke so.
 size_t Sections::owner_of(const UnittestHeader& header, State state, bool of_subtest) {
     const auto last = facts_.find(header);
     if (!last) {
@@ -145,7 +145,7 @@ Progress resolve(CaseRecord& c, const Said& said, bool finished) {
         c.call_state = State::passed;
         c.reason.clear();
     } else if (said.good || said.broken) {
-        // What broke has a section: the test had printed the word.
+        // Every test that broke has a section: this one had printed the word.
         c.state = said.good ? *said.good : *said.broken;
     } else if (said.soft && (finished || said.soft_is_last)) {
         c.state = *said.soft;

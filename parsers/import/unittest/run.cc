@@ -162,7 +162,7 @@ bool UnittestRun::fits(const Closing& closing) const {
         [](const UnittestFacts::Said& said) { return said.is_open() && !said.soft; });
 }
 
-// Of each character there are as many as the closing counts; fewer, where tests printed between
+// There are as many of each character as the closing counts; fewer, where tests printed between
 // them, or none at all (-q).
 bool UnittestRun::fits_characters(const Closing& closing) const {
     std::int64_t passed = *closing.ran - static_cast<std::int64_t>(broken_.size());

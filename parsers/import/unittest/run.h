@@ -10,16 +10,16 @@
 #include <unordered_set>
 #include <vector>
 
-#include "parsers/resolve_unfinished.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/unittest/event.h"
 #include "parsers/outcomes.h"
 #include "parsers/record.h"
+#include "parsers/resolve_unfinished.h"
 #include "parsers/unnamed.h"
 
 namespace compat::parsers {
 
-// What a run's lines said. Offsets are of `text`.
+// The facts that a run's lines give. Offsets are of `text`.
 struct UnittestFacts {
     struct Said {
         std::optional<State> good;    // the last status in a line of its own that is no failure
@@ -83,13 +83,13 @@ class UnittestRun {
 
     // A test's line; what stands behind its name begins at `after`.
     void take_test(const UnittestHeader& header, UnittestNames& names, size_t after);
-    // Of the test that is open, else of a class or module fixture that is not named.
+    // For the test that is open, else for a class or module fixture that is not named.
     void take_status(const UnittestStatus& status, size_t after);
     void take_subtest(const UnittestEvent& event);
-    // What is none of unittest's own lines. It may end with the status of the test that is open.
+    // Takes any other line. It may end with the status of the test that is open.
     void take_text(std::string_view line);
     void take_characters(std::string_view characters, size_t offset, size_t after);
-    // What a test that broke had printed follows.
+    // The output of a test that broke follows.
     void take_captured();
     void take_duration(const UnittestEvent& event);
     // False: a test printed it, for there are lines of tests, and none of this one. The double rule
@@ -114,13 +114,13 @@ class UnittestRun {
     [[nodiscard]] bool is_open() const {
         return !facts_.said.empty() && facts_.said.back().is_open();
     }
-    // What tests printed stands among the run's own lines, or in the last section (-b).
+    // Output of tests stands among the run's own lines, or in the last section (-b).
     [[nodiscard]] bool is_captured() const { return captured_; }
     [[nodiscard]] UnittestFacts& facts() { return facts_; }
 
   private:
     [[nodiscard]] bool fits_characters(const Closing& closing) const;
-    // What came since the last test before case `from` began, as a run of its own.
+    // Cuts off all that came since the last test before case `from` began, as a run of its own.
     UnittestRun cut(size_t from);
 
     UnittestFacts facts_;
@@ -131,8 +131,8 @@ class UnittestRun {
     std::unordered_set<std::string> broken_;  // tests that have sections, of a run without lines
 };
 
-// Of a run with its closing, which begins at `end`, or of one that breaks off there. Unnamed tests
-// have `room`. The record is not settled yet: `progress` says how far each of its cases came.
+// Finishes a run with its closing, which begins at `end`, or one that breaks off there. Unnamed
+// tests have `room`. The record is not settled yet: `progress` says how far each of its cases came.
 struct FinishedUnittestRun {
     ModuleRecord record;
     std::vector<Progress> progress;

@@ -41,7 +41,7 @@ class UnittestReader {
         Closing closing;
         size_t end;
     };
-    // What came in front of the words of a death: a run of its own, or a test had printed the
+    // Lines in front of the words of a death: a run of its own, or a test had printed the
     // words.
     struct Killed {
         UnittestRun run;
@@ -188,7 +188,7 @@ void UnittestReader::take_result(const UnittestEvent& event) {
         run_.take_text(event.line);
 }
 
-// Of a run that is not verbose.
+// For a run that is not verbose.
 bool UnittestReader::take_death(std::string_view line) {
     const auto characters = run_.facts().verbose ? std::nullopt : characters_before_death(line);
     if (!characters) return false;
@@ -223,7 +223,7 @@ bool UnittestReader::take_documented(const UnittestEvent& event) {
     return true;
 }
 
-// What follows a test's name is its outcome, its own output, or, where it ended without a word (its
+// After a test's name come its outcome, its output, or, where it ended without a word (its
 // sub-tests failed, up to Python 3.10), the next test's name.
 void UnittestReader::take_test(const UnittestHeader& header, std::string_view rest) {
     if (!run_.facts().verbose && run_.facts().sections.empty() &&

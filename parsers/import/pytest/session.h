@@ -21,11 +21,11 @@
 namespace compat::parsers {
 
 // The outcomes that a test's lines gave.
-struct PytestSaid {
+struct PytestOutcomes {
     std::optional<State> call;
     bool errored = false;         // its set-up or tear-down broke
     bool excused = false;         // its tear-down broke, as was expected
-    std::optional<State> soft;    // in a line with what it printed: "epoch 1PASSED"
+    std::optional<State> glued;   // in a line with what it printed: "epoch 1PASSED"
     std::optional<State> unsure;  // behind its name: of that, printed, or its own
 
     [[nodiscard]] bool any() const { return call || errored; }
@@ -51,7 +51,7 @@ class PytestHeadings {
     // Each failure of a test has one section: of several tests with the heading it is of the next
     // that broke there.
     [[nodiscard]] PytestOwner owner_of(std::string_view heading,
-                                       const std::vector<PytestSaid>& said);
+                                       const std::vector<PytestOutcomes>& outcomes);
     // The last test with the name in a heading.
     [[nodiscard]] std::optional<size_t> find(std::string_view name) const;
 
@@ -94,12 +94,12 @@ struct PytestFacts {
     std::optional<std::int64_t> selected;
     std::int64_t skipped_modules = 0;
     std::vector<CaseRecord> cases;
-    CaseNames names;                      // of them
-    std::vector<PytestSaid> said;         // of each
-    OutcomeCounts counts{};               // of all lines, or of all characters
-    std::int64_t broken_subtests = 0;     // that have lines
-    std::int64_t subtest_characters = 0;  // "u": of sub-tests that broke, since pytest 9 of any
-    std::int64_t skipped_subtests = 0;    // "-"
+    CaseNames names;                       // of them
+    std::vector<PytestOutcomes> outcomes;  // of each
+    OutcomeCounts counts{};                // of all lines, or of all characters
+    std::int64_t broken_subtests = 0;      // that have lines
+    std::int64_t subtest_characters = 0;   // "u": of sub-tests that broke, since pytest 9 of any
+    std::int64_t skipped_subtests = 0;     // "-"
     std::vector<Characters> characters;
     std::vector<State> before_errors;  // the character in front of each E
     std::optional<size_t> first_character;
@@ -158,8 +158,8 @@ class PytestSession {
     [[nodiscard]] const PytestFacts& facts() const { return facts_; }
 
   private:
-    void say(PytestSaid& said, State state);
-    void unsay(PytestSaid& said);
+    void add_outcome(PytestOutcomes& outcomes, State state);
+    void remove_outcomes(PytestOutcomes& outcomes);
     std::optional<State> take_late(std::optional<PytestStatus> status);
 
     PytestFacts facts_;
@@ -179,7 +179,7 @@ struct PytestEnd {
     std::string fallback;
 };
 
-// The record is not settled yet: `progress` says how far each of its cases came.
+// The record is not resolved yet: `progress` says how far each of its cases came.
 struct FinishedPytestSession {
     ModuleRecord record;
     std::vector<Progress> progress;

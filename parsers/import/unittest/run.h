@@ -21,11 +21,11 @@ namespace compat::parsers {
 
 // The facts that a run's lines give. Offsets are of `text`.
 struct UnittestFacts {
-    struct Said {
+    struct Outcomes {
         std::optional<State> good;    // the last status in a line of its own that is no failure
         std::optional<State> broken;  // the first that is one
-        std::optional<State> soft;    // at the end of the test's own output
-        bool soft_is_last = false;    // no output followed it
+        std::optional<State> glued;   // at the end of the test's own output
+        bool glued_is_last = false;   // no output followed it
         bool told_of = false;         // by a section, or by the line of a sub-test that broke
         bool reopened = false;        // what it had printed stands behind its status once more (-b)
         std::int64_t ordinal = 0;     // how many tests had begun, with it
@@ -58,8 +58,8 @@ struct UnittestFacts {
     size_t begin = 0;
     size_t tail = 0;  // behind the last thing that the run said of its tests
     std::vector<CaseRecord> cases;
-    CaseNames names;         // of them
-    std::vector<Said> said;  // of each
+    CaseNames names;                 // of them
+    std::vector<Outcomes> outcomes;  // of each
     std::vector<Section> sections;
     std::vector<Skip> skips;
     std::vector<Sub> subs;
@@ -112,7 +112,7 @@ class UnittestRun {
     }
     // The last test has not ended, or not for sure.
     [[nodiscard]] bool is_open() const {
-        return !facts_.said.empty() && facts_.said.back().is_open();
+        return !facts_.outcomes.empty() && facts_.outcomes.back().is_open();
     }
     // Output of tests stands among the run's own lines, or in the last section (-b).
     [[nodiscard]] bool is_captured() const { return captured_; }
@@ -132,7 +132,8 @@ class UnittestRun {
 };
 
 // Finishes a run with its closing, which begins at `end`, or one that breaks off there. Unnamed
-// tests have `room`. The record is not settled yet: `progress` says how far each of its cases came.
+// tests have `room`. The record is not resolved yet: `progress` says how far each of its cases
+// came.
 struct FinishedUnittestRun {
     ModuleRecord record;
     std::vector<Progress> progress;

@@ -76,7 +76,7 @@ class UnittestReader {
     std::string ran_;         // "Ran 3 tests in 0.1s", until its verdict
     std::string documented_;  // a test's name, whose docstring follows
     // The last closing that is not of what was seen: if more of the run follows, it was printed.
-    std::optional<std::pair<Closing, size_t>> held_;
+    std::optional<std::pair<Closing, size_t>> pending_;
     std::vector<Inner> inner_;
     std::vector<Killed> killed_;
     size_t searched_ = 0;  // up to where for words of a death
@@ -121,9 +121,9 @@ void UnittestReader::take(const UnittestEvent& event) {
             break;
     }
     if (title_lines_ > 0) --title_lines_;
-    if (held_ && event.kind == LineKind::characters && !run_.facts().verbose) held_.reset();
+    if (pending_ && event.kind == LineKind::characters && !run_.facts().verbose) pending_.reset();
     const bool is_test = event.kind == LineKind::test || event.kind == LineKind::heading;
-    if (held_ && is_test && !run_.is_captured()) end_run(std::nullopt, offset_);
+    if (pending_ && is_test && !run_.is_captured()) end_run(std::nullopt, offset_);
     if (stage_ == Stage::results)
         take_result(event);
     else if (stage_ == Stage::durations && event.kind == LineKind::duration)
@@ -147,7 +147,7 @@ bool UnittestReader::take_closing_lines(const UnittestEvent& event) {
         inner_.push_back({std::move(*inner), std::move(*closing), rule_});
         stage_ = Stage::results;
     } else if (!run_.is_open()) {
-        held_ = {std::move(*closing), rule_};
+        pending_ = {std::move(*closing), rule_};
     }
     return true;
 }
@@ -155,7 +155,7 @@ bool UnittestReader::take_closing_lines(const UnittestEvent& event) {
 void UnittestReader::take_title(const UnittestEvent& event) {
     if (!run_.open_section(event, title_, after_)) return;
     stage_ = Stage::sections;
-    held_.reset();
+    pending_.reset();
     // A docstring's first line may stand between the title and its rule.
     title_lines_ = event.status.state == State::xpassed ? 0 : 2;
 }
@@ -231,9 +231,9 @@ void UnittestReader::take_test(const UnittestHeader& header, std::string_view re
         end_run(std::nullopt, offset_);
     // The run broke off in the test before: the log says that its process died.
     if (run_.is_open()) {
-        const UnittestFacts::Said& open = run_.facts().said.back();
+        const UnittestFacts::Outcomes& open = run_.facts().outcomes.back();
         const size_t from = std::max(open.after, std::exchange(searched_, offset_));
-        if (!open.soft && from < offset_ && printed_end(text_.substr(from, offset_ - from)))
+        if (!open.glued && from < offset_ && printed_end(text_.substr(from, offset_ - from)))
             end_run(std::nullopt, offset_);
     }
     UnittestEvent event{.kind = LineKind::test, .line = rest, .header = header, .rest = rest};
@@ -251,8 +251,8 @@ void UnittestReader::take_test(const UnittestHeader& header, std::string_view re
 void UnittestReader::end_run(std::optional<Closing> closing, size_t end) {
     UnittestRun run = std::exchange(run_, UnittestRun(text_, after_));
     std::vector<Inner> inner = std::exchange(inner_, {});
-    if (const auto held = std::exchange(held_, std::nullopt); held && !closing)
-        std::tie(closing, end) = *held;
+    if (const auto pending = std::exchange(pending_, std::nullopt); pending && !closing)
+        std::tie(closing, end) = *pending;
     stage_ = Stage::results;
     title_lines_ = 0;
     for (Killed& one : std::exchange(killed_, {}))
@@ -277,7 +277,7 @@ void UnittestReader::hand_on(UnittestRun run, std::optional<Closing> closing, si
          text_.substr(tail, end - tail));
 }
 
-ModuleRecord settled(FinishedUnittestRun run, const ProcessEnd& end) {
+ModuleRecord resolved(FinishedUnittestRun run, const ProcessEnd& end) {
     const bool finished = run.record.closing.has_value();
     // Up to Python 3.10 a test whose sub-tests fail ends without a word: of those that began
     // without one, the process died in the last.
@@ -303,7 +303,7 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
     }).read();
     FinishedUnittestRun own = own_part(std::move(runs), name_of(Framework::unittest));
     own.record.path = valid_utf8(module);
-    return settled(std::move(own), end);
+    return resolved(std::move(own), end);
 }
 
 std::vector<Diagnostic> read_unittest_text(const ForeignFile& file, const SeePart& see) {
@@ -315,7 +315,7 @@ std::vector<Diagnostic> read_unittest_text(const ForeignFile& file, const SeePar
                                          run.record.closing
                                              ? kInOrder
                                              : printed_end(tail).value_or(kBrokenOff);
-                                     see(settled(std::move(run), end));
+                                     see(resolved(std::move(run), end));
                                  })
                       .read();
     if (!any && doubts.empty()) return {{"log", 0, "it holds no run of unittest"}};

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "parsers/closing.h"
+#include "parsers/crash_excerpt.h"
 #include "parsers/devices.h"
 #include "parsers/diagnosis/diagnose.h"
 #include "parsers/diagnosis/signature.h"
 #include "parsers/events.h"
 #include "parsers/import/pytest/text.h"
 #include "parsers/import/unittest/text.h"
-#include "parsers/last_words.h"
 #include "parsers/text.h"
 #include "runner/base/framework.h"
 
@@ -34,7 +34,7 @@ ModuleRecord from_text(EventsResult events, std::string_view log, std::string_vi
     return record;
 }
 
-// Of a test that says of its failure only that sub-tests failed, the first of these says why.
+// If a test says only that sub-tests failed, the first of these says why.
 void diagnose_by_subtests(CaseRecord& test) {
     constexpr std::string_view kRule = "failed-subtests";
     if (!test.failure || test.failure->diagnosis->rule != kRule) return;
@@ -86,7 +86,7 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
     const bool textual = !events.usable && traits && traits->in_python && !files.log.text().empty();
     ModuleRecord record = textual ? from_text(std::move(events), files.log.text(), framework, end)
                                   : std::move(events.record);
-    add_last_words(record, files.log, end);
+    add_crash_excerpts(record, files.log, end);
     if (record.framework.empty()) record.framework = valid_utf8(framework);
     if (record.finished && !record.closing) {
         if (auto found = find_closing(files.log.text(), record.framework))

@@ -23,11 +23,11 @@ struct FoundClosing {
 [[nodiscard]] std::optional<FoundClosing> find_closing(std::string_view log,
                                                        std::string_view framework);
 
-// Of unittest's two lines: "Ran 3 tests in 0.1s" and, after an empty one, "FAILED (failures=1)".
+// Reads unittest's two lines: "Ran 3 tests in 0.1s" and, after an empty one, "FAILED (failures=1)".
 [[nodiscard]] std::optional<Closing> unittest_closing_of(std::string_view ran,
                                                          std::string_view verdict);
 
-// Of pytest's line, framed or with -q plain.
+// Reads pytest's line, framed or with -q plain.
 [[nodiscard]] std::optional<Closing> pytest_closing_of(std::string_view line);
 
 // How many it counts under a word; 0 where it does not have it.

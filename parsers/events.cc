@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "parsers/closing.h"
-#include "parsers/ending.h"
 #include "parsers/jsonl.h"
+#include "parsers/resolve_unfinished.h"
 
 namespace compat::parsers {
 
@@ -58,7 +58,7 @@ class EventReader {
                                       "limits.events_bytes is reached; the first one here",
                                       shortened_.seen, left_out_bytes_));
         record_.collected = announced_.value_or(static_cast<std::int64_t>(record_.cases.size()));
-        settle(record_, progress_, course_, end);
+        resolve_unfinished(record_, progress_, course_, end);
         return session_;
     }
 

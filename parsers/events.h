@@ -18,10 +18,10 @@ struct EventsResult {
 };
 
 // Every test announced is in the record once and in exactly one state, in the order of its
-// announcement; ending.h says what becomes of tests without an `end`. `collected` is the number the
-// harness itself counted where it got to say so, so that lost lines show in the accounting.
-// Never fails: lines that are broken, cut, of another process or about an unknown test are
-// diagnostics; unknown keys and unknown events are ignored. A newer format is refused: one
+// announcement; resolve_unfinished.h says what becomes of tests without an `end`. `collected` is
+// the number the harness itself counted where it got to say so, so that lost lines show in the
+// accounting. Never fails: lines that are broken, cut, of another process or about an unknown test
+// are diagnostics; unknown keys and unknown events are ignored. A newer format is refused: one
 // diagnostic, nothing read.
 [[nodiscard]] EventsResult parse_events(const LineSource& events, const ProcessEnd& end,
                                         std::string_view module);

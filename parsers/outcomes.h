@@ -1,4 +1,4 @@
-// What a framework counts for a test, and the words of its closing line for it. Not for comparing
+// The outcomes that a framework counts for a test, and its words for them. Not for comparing
 // the sums (runner/analysis/accounting.h) nor for reading the line (closing.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the parsers make of a module's files: the values that travel to the store and the reports.
+// The parsers' results for a module's files: values that travel to the store and the reports.
 // Not here: how the bytes came to be (runner/exec), how records are kept (runner/store).
 #pragma once
 
@@ -129,7 +129,7 @@ struct CaseRecord {
     Location location;     // of the test's `def`
     bool started = false;  // the framework began it; under a failed class fixture it never does
     std::optional<std::int64_t> started_ms;  // since 1970, UTC; empty: nobody said when
-    // What the framework said of the test's call, where `state` says otherwise: a tear-down broke
+    // The framework's outcome of the test's call, where `state` differs: a tear-down broke
     // after a skip, only sub-tests failed.
     std::optional<State> call_state;
     bool pseudo = false;  // `<module>`, `Class::<tearDownClass>`: a row that is not a test
@@ -191,7 +191,7 @@ struct OptimizerSteps {
     friend bool operator==(const OptimizerSteps&, const OptimizerSteps&) = default;
 };
 
-// What the shim said of itself when it was activated in the child.
+// The shim's own words when it was activated in the child.
 struct ShimSession {
     std::string version;
     std::string torch;
@@ -210,7 +210,7 @@ struct Diagnostic {
     friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
-// What a framework's closing lines said, read from the log's text. All are counts of the
+// A framework's closing lines, read from the log's text. All are counts of the
 // framework's own kind, by its own words ("failures", "errors", "skipped", "expected failures",
 // "passed", …).
 struct Closing {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,10 +21,12 @@ class Unnamed {
   public:
     static constexpr std::int64_t kMost = 200'000;
 
-    // What all parts of one file may have together: a few words can count any number of tests. What
-    // a file claims beyond that stays out, and the sum does not add up.
+    // All parts of one file share it. A few words can count any number of tests: rows past `left`
+    // stay out, and the sum does not add up. Numbers go on from part to part, since nothing tells
+    // that a later part ran the same tests.
     struct Room {
         std::int64_t left = kMost;
+        std::unordered_map<std::string, std::int64_t> last_number;  // by path
     };
 
     // The record has all its named rows before the first `add`.
@@ -58,8 +61,11 @@ class Unnamed {
     Room& room_;
     std::int64_t added_ = 0;
     std::int64_t left_out_ = 0;
-    std::unordered_map<std::string, std::int64_t> last_number_;  // by path
-    std::unordered_set<std::string> taken_;
+    std::optional<std::unordered_set<std::string>> taken_;  // ids of named rows
 };
+
+// Moves the numbers of the record's unnamed rows behind `before`. Returns the last number; 0 if no
+// row is unnamed.
+std::int64_t number_unnamed_after(ModuleRecord& record, std::int64_t before);
 
 }  // namespace compat::parsers

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of a message, its beginning and its end: what a rule may see, whatever its length.
+// The beginning and the end of a message, which a rule may see, whatever its length.
 constexpr size_t kHeadBytes = 2 * 1024;
 constexpr size_t kTailBytes = 1024;
 constexpr size_t kKeyLineBytes = 500;
@@ -44,7 +44,7 @@ std::string frames_of(const Failure& failure) {
     return lines;
 }
 
-// What a traceback's chained exceptions say, the last one left out: lines that begin in the first
+// The messages of a traceback's chained exceptions but the last: lines that begin in the first
 // column and look like "package.Type: message", as Python and pytest ("E   ") print them.
 std::string chained_words(const Failure& failure) {
     static const RE2 exception(
@@ -116,7 +116,7 @@ Rule rule_of(const Json& fields) {
 
 }  // namespace
 
-// What a rule may ask for beside the failure's words.
+// Facts that a rule may ask for beside the failure's words.
 struct Rules::Asked {
     PatternSet::Search frames;
     std::string_view traceback;
@@ -183,7 +183,7 @@ const Rules& Rules::shipped() {
 
 namespace {
 
-// What another process printed tells more than what its output is repeated in, but for how that
+// The output of another process tells more than the text that repeats it, but for how that
 // process ended. An assertion is the test's own word: only a rule that knows the text overrides it.
 bool tells_more(const Diagnosis& inner, bool is_last_resort, const Failure& outer,
                 const Diagnosis& own) {

@@ -66,7 +66,7 @@ class Rules {
     [[nodiscard]] std::string_view line_of(const Rule& rule, std::string_view words) const;
 
     std::vector<Rule> rules_;
-    // Of each rule, at its place; an expression that it lacks is empty.
+    // One expression for each rule, at its place; empty if it has none.
     PatternSet texts_, places_, statements_;
 };
 

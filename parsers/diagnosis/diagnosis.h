@@ -1,4 +1,4 @@
-// What is said of why a test failed: values only. Who says it: diagnose.h.
+// The diagnosis of a failure: values only. diagnose.h makes it.
 #pragma once
 
 #include <array>
@@ -67,7 +67,7 @@ inline constexpr std::array<CauseWords, 19> kCauses{{
 [[nodiscard]] constexpr std::string_view name_of(Cause c) { return words_of(c).name; }
 [[nodiscard]] std::optional<Cause> cause_of(std::string_view name);
 
-// What a device refused, where a device did.
+// The kind of refusal, if a device refused.
 enum class ErrorClass {
     device_mismatch,
     dtype_mismatch,
@@ -92,7 +92,7 @@ inline constexpr std::array<std::string_view, 3> kConfidenceNames{"low", "medium
 }
 [[nodiscard]] std::optional<Confidence> confidence_of(std::string_view name);
 
-// What kept the child apart from its host, and may be why its test failed.
+// The isolation of the child from its host, which may be why its test failed.
 struct Isolation {
     bool sandbox = false;  // the file system is read-only, other processes are out of sight
     bool network = true;   // false: it has a loopback alone

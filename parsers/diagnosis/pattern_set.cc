@@ -6,7 +6,7 @@ namespace compat::parsers {
 
 namespace {
 
-// Of one expression's automaton, and of that of all words, which has a state a byte of them.
+// Bytes for one expression's automaton, and for that of all words (a state for each byte).
 constexpr std::int64_t kPatternMemory = 1 << 20;
 constexpr std::int64_t kWordsMemory = 16 << 20;
 

@@ -1,4 +1,4 @@
-// What makes two failures one: across tests, modules, suites and runs. Not for what caused them
+// The identity of a failure across tests, modules, suites and runs. Not for what caused it
 // (diagnose.h).
 #pragma once
 

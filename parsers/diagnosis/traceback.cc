@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kGroupHeader = "  + Exception Group Traceback (most recent call last):";
 constexpr std::string_view kGroupMargin = "  | ";
-// What an assertion of the suite's own ends in: what was asked for stands in its caller.
+// An assertion of the suite's own ends in this: its caller has what was asked for.
 constexpr std::string_view kRaise = "raise ";
 // Before the statement in which pytest's report of a frame ends, and what Python puts before
 // source.
@@ -163,7 +163,7 @@ std::string_view failing_source(std::string_view traceback) {
 namespace {
 
 constexpr size_t kLineBytes = 1024;
-// Of an exception's message: what follows it in a log is seldom set apart.
+// Lines of an exception's message: text that follows it in a log is seldom set apart.
 constexpr size_t kMessageLines = 3;
 // Lines of other processes between those of one.
 constexpr size_t kInterleaved = 100;

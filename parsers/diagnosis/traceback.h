@@ -20,22 +20,22 @@ inline constexpr std::string_view kDuringHandling =
     return line == kDirectCause || line == kDuringHandling;
 }
 
-// Of the line `  File "x.py", line 3, in f`, or of `  File "x.py", line 3 in f` as faulthandler
+// Reads the line `  File "x.py", line 3, in f`, or `  File "x.py", line 3 in f` as faulthandler
 // writes it, with "???" for a line that it does not know (0).
 [[nodiscard]] std::optional<Frame> frame_of(std::string_view line);
 
-// Of chained exceptions the last one is meant, as Python prints the one that was raised last; of an
+// It takes the last of chained exceptions, as Python prints the one that was raised last; of an
 // ExceptionGroup the group itself. Text that follows ("Stdout:" of a buffered test) and the whole
 // input are kept in `traceback`. Where there is no traceback, the first line that is not blank is
 // the message.
 [[nodiscard]] Failure parse_traceback(std::string_view text);
 
 // Whether the exception was raised from another ("The above exception was the direct cause of …").
-// Of two that Python links otherwise ("During handling of …"), one may have nothing to do with the
+// If Python links two otherwise ("During handling of …"), one may have nothing to do with the
 // other.
 [[nodiscard]] bool raised_from_another(std::string_view traceback);
 
-// What a traceback shows of the statement of the suite's in which it ended: of Python's and of
+// The statement of the suite in which a traceback ended: in Python's and in
 // pytest's short ones the source under the innermost frame whose owner is the suite (place.h), of
 // pytest's long ones what ">" points to. Where that only raises, as a suite's own assertEqual does,
 // it is the caller's. At most 64 KiB from its end are looked at. Empty: it shows none.

@@ -19,7 +19,7 @@ class CaseNames {
     // The last one; those that were added since the last call are found, too.
     [[nodiscard]] std::optional<size_t> last(const std::vector<CaseRecord>& cases,
                                              std::string_view name);
-    // Of a case that it gave, the one before with its name.
+    // The case before one that it gave, with the same name.
     [[nodiscard]] std::optional<size_t> before(size_t i) const {
         return before_[i] == kNone ? std::nullopt : std::optional<size_t>(before_[i]);
     }

@@ -15,9 +15,14 @@ Diagnostic doubt(size_t offset, std::string_view why, std::string_view advice) {
             fmt::format("{}{}; {}", kAmbiguous, why, advice)};
 }
 
+bool is_cut_off(std::string_view log, std::int64_t most_in_line, size_t after) {
+    constexpr std::int64_t kEllipsisDots = 3;
+    return most_in_line > kEllipsisDots || (after == log.size() && !log.ends_with('\n'));
+}
+
 Diagnostic uncounted_characters(size_t offset) {
     return {"log", static_cast<std::int64_t>(offset),
-            "characters like those of tests, which no closing counts"};
+            "dots or letters like those of tests, outside of any test run: not counted"};
 }
 
 void add_doubt(ModuleRecord& record, size_t offset, std::string_view why, std::string_view advice) {
@@ -39,7 +44,7 @@ void check_totals(ModuleRecord& record, size_t offset, std::string_view advice) 
         if (ours == theirs || (subtests && known.state == State::skipped && theirs > ours))
             continue;
         add_doubt(record, offset,
-                  fmt::format("the closing counts {} {}, the tests before it {}", theirs,
+                  fmt::format("the closing line counts {} {}, the tests before it {}", theirs,
                               known.word, ours),
                   advice);
         return;

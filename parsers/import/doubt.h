@@ -1,8 +1,9 @@
-// What is said of a log that does not tell for sure what ran: one diagnostic a run, "ambiguous",
+// Diagnostics of a log that does not tell for sure what ran: one for each run, "ambiguous",
 // with the place, and with what to do. It makes the run's counts not add up (exit code 3). Not for
 // what a log merely lacks.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,8 +15,12 @@ namespace compat::parsers {
 // Its message begins with kAmbiguous (text.h).
 [[nodiscard]] Diagnostic doubt(size_t offset, std::string_view why, std::string_view advice);
 
-// What is said of characters like those of a test that no run counts. No doubt: any program prints
-// dots.
+// Whether characters like those of tests, which no closing counts, are of a run that was cut off:
+// there are more of them in a line than any program prints as an ellipsis, or the log ends behind
+// them (`after`) in the middle of a line.
+[[nodiscard]] bool is_cut_off(std::string_view log, std::int64_t most_in_line, size_t after);
+
+// Names the other ones.
 [[nodiscard]] Diagnostic uncounted_characters(size_t offset);
 
 // Where the record has none yet.
@@ -25,8 +30,8 @@ void add_doubt(ModuleRecord& record, size_t offset, std::string_view why, std::s
 // its cases have.
 void check_totals(ModuleRecord& record, size_t offset, std::string_view advice);
 
-// Of several runs in the log of one attempt of ours, its own: the last that has a closing, else the
-// last. `Run` has a `record`.
+// Chooses the own run of several in the log of one attempt of ours: the last with a closing, else
+// the last. `Run` has a `record`.
 template <class Run>
 [[nodiscard]] Run own_part(std::vector<Run> runs, std::string_view framework) {
     Run own;

@@ -1,4 +1,4 @@
-// What files of results have in common: names, durations, and words by which they are recognised.
+// Things that files of results have in common: names, durations, words that tell their format.
 // Not for what a test's own fields mean.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace compat::parsers {
 
 namespace {
 
-// What a reader of one dialect is. `likeness`: how many signs of the dialect the text shows; the
+// A reader of one dialect. `likeness`: how many signs of the dialect the text shows; the
 // dialect with the most is the file's, the earlier of two that show as many.
 struct DialectReader {
     Dialect dialect;
@@ -36,7 +36,7 @@ constexpr size_t kSniffedBytes = 1 << 18;
 
 bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 
-// Of "_Private" the letter, of "Outer" the letter.
+// Looks at the first letter: of "_Private" the P.
 bool begins_class(std::string_view word) {
     const size_t letter = word.find_first_not_of('_');
     return letter != std::string_view::npos && is_capital(word[letter]);

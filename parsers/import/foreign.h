@@ -34,13 +34,13 @@ struct ForeignFile {
     std::string_view bytes;  // whole; need only live for the call
 };
 
-// What one closing of the file speaks of: one run of a framework. Its `path` is empty where the run
+// Receives one run of a framework, as one closing counts it. Its `path` is empty where the run
 // was of several modules; its cases' ids name their modules then (split_modules). `from_text` is
 // true, `collected` what the file says was collected, `closing` its own totals, diagnostics are of
 // "log" with byte offsets in the file; failures have no diagnosis yet.
 using SeePart = std::function<void(ModuleRecord part)>;
 
-// What a dialect's `likeness` gives: how many signs of it a text shows, ten for a line that no
+// The unit of a dialect's `likeness`: how many signs of it a text shows, ten for a line that no
 // other dialect writes and one for a lesser sign, about; kCertain where the file begins as only
 // this one does, whatever it quotes.
 inline constexpr int kCertain = 1'000'000;
@@ -70,7 +70,7 @@ using Signs = std::array<int, kDialectNames.size()>;
 // "tests/test_a.py" of "tests/test_a.py::A::test_x".
 [[nodiscard]] std::string_view module_of(const CaseRecord& test);
 
-// What a dotted name says of where a class is: "tests.test_a.Outer.Inner" is the class
+// The place of a class by its dotted name: "tests.test_a.Outer.Inner" is the class
 // "Outer.Inner" in "tests/test_a.py". Python does not tell where the module ends: classes are taken
 // to begin with a capital, else the last word is the class. `path` is empty for a class of
 // `__main__` and for one without a module.

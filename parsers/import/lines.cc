@@ -11,10 +11,10 @@ namespace compat::parsers {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-// Of lines that are the CI system's own. GitLab's may follow one another on a line.
+// Lines of the CI system itself begin with these. GitLab's may follow one another on a line.
 constexpr std::array<std::string_view, 3> kOwnLines{"##[", "section_start:", "section_end:"};
 
-// What stands behind the time: GitHub's, in front of which `gh run view --log` writes
+// Returns the line behind the time: GitHub's, in front of which `gh run view --log` writes
 // "job\tstep\t"; GitLab's with its stream, where a "+" goes on with the line before; Jenkins's, of
 // a pipeline and of a freestyle job. A blank at the line's end may be gone.
 std::string_view without_time(std::string_view line) {

@@ -4,7 +4,7 @@
 #include <array>
 #include <csignal>
 
-#include "parsers/text.h"
+#include "parsers/import/pattern.h"
 
 namespace compat::parsers {
 
@@ -17,7 +17,7 @@ struct EndWords {
     int signal;
     std::string_view name;
 };
-constexpr std::array<EndWords, 22> kEndWords{{
+constexpr std::array<EndWords, 23> kEndWords{{
     {"Segmentation fault", SIGSEGV, "SIGSEGV"},
     {"SegFault", SIGSEGV, "SIGSEGV"},
     {"SIGSEGV", SIGSEGV, "SIGSEGV"},
@@ -39,6 +39,7 @@ constexpr std::array<EndWords, 22> kEndWords{{
     {"SIGTRAP", SIGTRAP, "SIGTRAP"},
     {"Killed", SIGKILL, "SIGKILL"},
     {"SIGKILL", SIGKILL, "SIGKILL"},
+    {"Terminated", SIGTERM, "SIGTERM"},
     {"SIGTERM", SIGTERM, "SIGTERM"},
 }};
 
@@ -58,6 +59,19 @@ std::optional<ProcessEnd> printed_end(std::string_view log) {
     return ProcessEnd{.kind = ProcessEnd::Kind::signaled,
                       .code = found->signal,
                       .detail = std::string(found->name)};
+}
+
+std::optional<size_t> characters_before_death(std::string_view line) {
+    constexpr size_t kLongest = 4096;
+    static const Pattern death(
+        R"(((?:\S.*\.[A-Za-z]\w* )?[.FEsxXuR,-]*?)((?:(?:sh|/\S*|[^\s.FEsxXuR,-]\S*): line \d+: +\d+ )?)"
+        R"((?:Killed|Terminated|Segmentation fault|Aborted|Abort trap|Bus error|)"
+        R"(Illegal instruction|Floating point exception|Trace/breakpoint trap)(?:[ :(].*)?))");
+    const auto found = line.size() > kLongest ? std::nullopt : death.match(line);
+    if (!found) return std::nullopt;
+    const auto& [all, characters, words, _3, _4, _5, _6] = *found;
+    // "./ci.sh: line 3: 8236 Killed"
+    return characters == "." && words.starts_with('/') ? 0 : characters.size();
 }
 
 ProcessEnd end_of_cut_log(std::string_view log, bool more_follows) {

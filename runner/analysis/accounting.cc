@@ -213,8 +213,9 @@ void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
 std::string Mismatch::text() const {
     if (what.starts_with(parsers::kAmbiguous)) return fmt::format("byte {}: {}", ours, what);
     if (what == kEvents)
-        return fmt::format("its log is all there is of it, and breaks off after {} tests", ours);
-    if (what == "collected") return fmt::format("{} in one state each, {} collected", ours, theirs);
+        return fmt::format("the log breaks off after {} tests, without a closing line", ours);
+    if (what == "collected")
+        return fmt::format("{} tests have a result, {} were collected", ours, theirs);
     return fmt::format("{}: {} by its tests, {} by the framework's closing line", what, ours,
                        theirs);
 }

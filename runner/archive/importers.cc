@@ -8,6 +8,7 @@
 
 #include "parsers/attempt.h"
 #include "parsers/text.h"
+#include "parsers/unnamed.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/verdict.h"
 #include "runner/archive/input_decoder.h"
@@ -44,6 +45,15 @@ Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::p
     return files;
 }
 
+// Whether a log of no known dialect shows tests of a run without -v that was cut off.
+bool shows_cut_off_run(std::string_view bytes) {
+    constexpr size_t kMost = 1 << 18;
+    bool shows = false;
+    (void)parsers::read_foreign(parsers::Dialect::pytest_text, {"", bytes.substr(0, kMost)},
+                                [&](const ModuleRecord&) { shows = true; });
+    return shows;
+}
+
 struct OneForeign {
     std::optional<ImportedFile> file;
     Error why_none;
@@ -63,6 +73,11 @@ Expected<OneForeign> one_foreign(const fs::path& file, const WhatToImport& what,
         fs::remove(into, ignored);
         if (mapped->bytes().empty())
             return OneForeign{{}, {ErrorKind::usage, "this file is empty", {}, file.string()}};
+        if (shows_cut_off_run(mapped->bytes()))
+            return fail(
+                ErrorKind::usage,
+                "this looks like the log of a test run that was cut off, without its summary",
+                "import it with --dialect pytest or --dialect unittest", file.string());
         return OneForeign{{},
                           {ErrorKind::usage, "these are no results in any known dialect",
                            "say which with --dialect; " + known_dialects(), file.string()}};
@@ -75,6 +90,21 @@ Expected<OneForeign> one_foreign(const fs::path& file, const WhatToImport& what,
                      {},
                      {}},
         {}};
+}
+
+// Puts as many folders in front of equal names as tell the files apart. `folders`: of each file.
+void tell_names_apart(std::vector<ImportedFile>& files, std::vector<fs::path> folders) {
+    for (bool longer = true; longer;) {
+        longer = false;
+        std::map<std::string, int> count;
+        for (const ImportedFile& file : files) ++count[file.name];
+        for (size_t i = 0; i < files.size(); ++i) {
+            if (count[files[i].name] == 1 || folders[i].filename().empty()) continue;
+            files[i].name.insert(0, folders[i].filename().string() + "/");
+            folders[i] = folders[i].parent_path();
+            longer = true;
+        }
+    }
 }
 
 std::string unread_words(const Error& error) {
@@ -107,11 +137,18 @@ class Reading {
         }
         const auto mapped = Mapped::open(file.file);
         if (!mapped) return tl::unexpected(mapped.error());
+        for (auto& [path, module] : modules_) module.unnamed_before = module.unnamed;
+        unnamed_again_ = 0;
         Expected<void> done;
         const auto of_file = parsers::read_foreign(file.dialect, {file.name, mapped->bytes()},
                                                    [&](ModuleRecord part) {
                                                        if (done) done = take(std::move(part), file);
                                                    });
+        if (unnamed_again_ > 0)
+            sums_.notes.push_back(fmt::format(
+                "{}: {} more test{} without a name in modules that had some before: each counts as "
+                "a test of its own",
+                file.name, unnamed_again_, unnamed_again_ == 1 ? "" : "s"));
         for (const auto& said : of_file) {
             const bool differ = said.message.starts_with(parsers::kTotalsDiffer) ||
                                 said.message.starts_with(parsers::kAmbiguous);
@@ -123,9 +160,11 @@ class Reading {
         }
         for (const parsers::Dialect other : file.also)
             sums_.mismatches.push_back(
-                {file.name, fmt::format("it shows signs of {} as well, which was not read: import "
-                                        "it once more with --dialect {}, or say --dialect {}",
-                                        name_of(other), name_of(other), name_of(file.dialect))});
+                {file.name,
+                 fmt::format("one framework is read of a file, here {0}. It has results of {1}, "
+                             "too: import it again with --dialect {1}; or, if tests "
+                             "printed them, with --dialect {0}",
+                             name_of(file.dialect), name_of(other))});
         return done;
     }
 
@@ -142,8 +181,13 @@ class Reading {
 
     Expected<void> take_module(ModuleRecord record, const ImportedFile& file) {
         if (record.path.empty()) record.path = file.name;
+        Module& module = modules_[record.path];
+        // Nothing tells that they are the tests of an earlier file: each is a test of its own.
+        const auto last = parsers::number_unnamed_after(record, module.unnamed_before);
+        if (module.unnamed > 0) unnamed_again_ += std::max<std::int64_t>(0, last - module.unnamed);
+        module.unnamed = std::max(module.unnamed, last);
         store::JobResult job;
-        job.attempt = ++attempts_[record.path];
+        job.attempt = ++module.attempts;
         if (job.attempt > 1) job.kind = AttemptKind::rest;
         job.log = file.log;
         job.process_end = "imported";
@@ -162,7 +206,13 @@ class Reading {
 
     ImportSums& sums_;
     const std::function<Expected<void>(store::JobResult)>& see_;
-    std::map<std::string, int> attempts_;  // by module
+    struct Module {
+        int attempts = 0;
+        std::int64_t unnamed = 0;         // tests without a name
+        std::int64_t unnamed_before = 0;  // those of earlier files
+    };
+    std::map<std::string, Module> modules_;  // by path
+    std::int64_t unnamed_again_ = 0;         // in one file
 };
 
 }  // namespace
@@ -178,6 +228,7 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
                         known_dialects());
     }
     std::vector<ImportedFile> found;
+    std::vector<fs::path> folders;
     std::set<fs::path> taken;
     for (const std::string& name : what.names) {
         const auto files = files_named(name, what.results);
@@ -201,6 +252,7 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
                 continue;
             }
             ++known;
+            folders.push_back(file.lexically_normal().parent_path());
             if (one)
                 found.push_back(std::move(*one->file));
             else
@@ -209,6 +261,7 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
         if (known == 0)
             return fail(ErrorKind::usage, "no results in this folder", known_dialects(), name);
     }
+    tell_names_apart(found, std::move(folders));
     return found;
 }
 

@@ -35,10 +35,10 @@ struct WhatToImport {
 };
 
 // Searches folders recursively, in the order of names. In a folder, empty files and files of an
-// unknown dialect are skipped and named in `notes`; a file that plain_file refuses is `unread`. No
-// file is returned twice. `room`: the folder for decompressed copies (input_decoder.h), made when
-// it is needed. Errors: io; usage, naming a file that is missing, of an unknown dialect, or refused
-// by plain_file.
+// unknown dialect are skipped and named in `notes`; a file that was cut off or that plain_file
+// refuses is `unread`. No file is returned twice. `room`: the folder for decompressed copies
+// (input_decoder.h), made when it is needed. Errors: io; usage, naming a file that is missing, of
+// an unknown dialect, or refused by plain_file.
 [[nodiscard]] Expected<std::vector<ImportedFile>> find_import_files(
     const WhatToImport& what, const std::filesystem::path& room, std::vector<std::string>& notes);
 

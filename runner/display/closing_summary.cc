@@ -148,7 +148,7 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     print("devices: {}\n", device_sentence(model));
     print_expectations(model.expectations);
     if (const std::string words = reports::brief_words(model.blind_spots); !words.empty())
-        print("blind spots: {}\n", words);
+        print("the counts do not say: {}\n", words);
     if (is_device_unused(model)) {
         print(
             "\nNO TEST USED THE SIMULATED DEVICE {}: these results say nothing about it.\n"

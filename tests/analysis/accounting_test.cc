@@ -102,7 +102,7 @@ TEST(Accounting, NamesBothFigures) {
     record.closing = parsers::Closing{.text = "", .ran = 1, .counts = {{"failures", 1}}};
     EXPECT_THAT(
         texts(account(record)),
-        ::testing::ElementsAre("2 in one state each, 3 collected",
+        ::testing::ElementsAre("2 tests have a result, 3 were collected",
                                "ran: 2 by its tests, 1 by the framework's closing line",
                                "failures: 0 by its tests, 1 by the framework's closing line"));
 }

@@ -94,6 +94,58 @@ def test_results_of_another_attempt_at_a_module(runner, foreign):
     assert bad["state"] == "passed" and bad["flaky"]
 
 
+def quiet(passed, skipped=0):
+    """A session of `pytest -q`."""
+    counts = ["%d passed" % passed] + ["%d skipped" % skipped] * (skipped > 0)
+    return "." * passed + "s" * skipped + "   [100%]\n" + ", ".join(counts) + " in 0.01s\n"
+
+
+def test_tests_without_a_name_are_never_a_second_attempt(runner, tmp_path):
+    for folder, text in ("one", quiet(5)), ("two", quiet(3, 1)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "ci.log").write_text(text)
+    (tmp_path / "both.log").write_text(quiet(5) + quiet(3, 1))
+    sessions = runner("import", "both.log")
+    assert sessions.code == 0 and "note: both.log: 4 more tests without a name" in sessions.out, sessions.out
+    assert states(sessions.report) == {f"both.log::<unnamed {n}>": "skipped" if n == 9 else "passed" for n in range(1, 10)}
+    folders = runner("import", "one", "two/ci.log")
+    assert folders.code == 0 and "\none/ci.log: pytest\ntwo/ci.log: pytest\n" in "\n" + folders.out, folders.out
+    assert states(folders.report) == ({f"one/ci.log::<unnamed {n}>": "passed" for n in range(1, 6)}
+                                      | {f"two/ci.log::<unnamed {n}>": "skipped" if n == 4 else "passed" for n in range(1, 5)})
+    assert runner("reparse").code == 0
+    for name, passed in ("x.log", 2), ("y.log", 3):  # of the same module
+        (tmp_path / name).write_text("test_a.py " + quiet(passed))
+    shards = runner("import", "x.log", "y.log")
+    assert shards.code == 0 and states(shards.report) == {f"test_a.py::<unnamed {n}>": "passed" for n in range(1, 6)}, shards.out
+
+
+@pytest.mark.parametrize("command", [["pytest", "-q", "-p", "no:cacheprovider", "test_dies.py"], ["unittest", "test_dies"]])
+def test_a_killed_quiet_run_beside_a_whole_one_makes_the_run_unclean(runner, tmp_path, python, command):
+    (tmp_path / "test_dies.py").write_text("import os, unittest\nclass A(unittest.TestCase):\n    def test_1(self): pass\n"
+                                           "    def test_2(self): pass\n    def test_3(self): 'A' in os.environ and os.kill(os.getpid(), 9)\n")
+    log = subprocess.run(["bash", "-c", '"$0" -m "$@"; A=1 "$0" -m "$@"; echo done', python, *command], cwd=tmp_path,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    assert "3 passed" in log or "Ran 3 tests" in log
+    (tmp_path / "ci.log").write_text(log)
+    made = runner("import", "ci.log")
+    assert made.code == 3, made.out
+    assert sorted(states(made.report).values()) == ["crashed"] + ["passed"] * 5
+
+
+def test_a_log_of_dots_alone_was_cut_off(runner, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "ci.log").write_text(".....F.\n")
+    refused = runner("import", "logs/ci.log")
+    assert refused.code == 2 and "a test run that was cut off" in refused.err and "--dialect pytest" in refused.err
+    for dialect in "pytest", "unittest":
+        made = runner("import", "logs/ci.log", "--dialect", dialect)
+        assert made.code == 3 and sorted(states(made.report).values()) == ["failed"] + ["passed"] * 6, made.out
+    (tmp_path / "logs" / "whole.log").write_text(quiet(2))
+    folder = runner("import", "logs")
+    assert folder.code == 3 and len(states(folder.report)) == 2
+    assert "cut off" in folder.report["accounting"]["mismatches"][0]["message"]
+
+
 def test_a_truncated_log_makes_the_run_unclean(runner, foreign):
     log = foreign / "ci.log"
     log.write_text(log.read_text().split("=====")[0])
@@ -108,7 +160,7 @@ def test_a_log_of_two_frameworks_makes_the_run_unclean(runner, foreign, python, 
     both = foreign / "both.log"
     both.write_text(session + (foreign / "ci.log").read_text())
     made = runner("import", both)
-    assert made.code == 3 and "--dialect unittest" in made.out
+    assert made.code == 3 and "import it again with --dialect unittest" in made.out
     assert "--dialect unittest" in (made.folder / "report.md").read_text()
     assert [m["module"] for m in made.report["accounting"]["mismatches"]] == ["both.log"]
     assert len(states(made.report)) == 3

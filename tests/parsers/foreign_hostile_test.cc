@@ -109,7 +109,7 @@ const std::string kSession =
 std::vector<Monster> monsters() {
     return {
         {"empty", [](size_t) { return std::string(""); }},
-        {"one_line", [](size_t size) { return std::string(size, 'x'); }},
+        {"one_line", [](size_t size) { return std::string(size, 'y'); }},
         {"NULs", [](size_t size) { return std::string(size, '\0'); }},
         {"noise", [](size_t size) { return noise(size); }},
         {"newlines", [](size_t size) { return std::string(size / 4, '\n'); }},

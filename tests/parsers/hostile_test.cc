@@ -110,7 +110,7 @@ const std::string kDouble(70, '=');
 
 std::vector<Monster> monsters() {
     return {
-        {"one_line", [](size_t size) { return std::string(size, 'x'); }},
+        {"one_line", [](size_t size) { return std::string(size, 'y'); }},
         {"NULs", [](size_t size) { return std::string(size, '\0'); }},
         {"noise", [](size_t size) { return testing::noise(size); }},
         {"newlines", [](size_t size) { return std::string(size, '\n'); }},

@@ -383,6 +383,45 @@ TEST(PytestForeign, ClosingsAloneAreSessions) {
     EXPECT_TRUE(is_ambiguous("3 passed in 0.20s\n"));
 }
 
+TEST(PytestForeign, UnnamedTestsOfASecondSessionHaveOtherIds) {
+    const auto parts =
+        read("..   [100%]\n2 passed in 0.01s\n.s   [100%]\n1 passed, 1 skipped in 0.01s\n");
+    ASSERT_EQ(parts.size(), 2u);
+    EXPECT_THAT(states(parts[0]),
+                ElementsAre("some.log::<unnamed 1> passed", "some.log::<unnamed 2> passed"));
+    EXPECT_THAT(states(parts[1]),
+                ElementsAre("some.log::<unnamed 3> passed", "some.log::<unnamed 4> skipped"));
+}
+
+// Beside a whole session, in front of it and behind it.
+TEST(PytestForeign, CharactersOfASessionThatWasCutOffAreTests) {
+    const std::string verbose = session(
+        "collecting ... collected 1 item\n\nt.py::a PASSED [100%]\n" + ruled("1 passed in 0.01s"));
+    for (const std::string cut : {"..bash: line 1: 28504 Killed     python -m pytest -q\n",
+                                  "..Killed\n", "..\n/bin/ci.sh: line 7: 12 Terminated  pytest\n"})
+        for (const std::string& whole : {verbose, std::string("... [100%]\n3 passed in 0.1s\n")})
+            for (const std::string& text : {cut + whole, whole + cut}) {
+                const auto parts = read(text);
+                ASSERT_EQ(parts.size(), 2u) << text;
+                const ModuleRecord& part = parts[text.starts_with(cut) ? 0 : 1];
+                EXPECT_EQ(std::ranges::count(part.cases, State::passed, &CaseRecord::state), 2)
+                    << text;
+                EXPECT_EQ(part.cases.back().state, State::crashed) << text;
+                EXPECT_THAT(mismatches(part), ElementsAre(testing::HasSubstr("breaks off")));
+            }
+    for (const std::string cut : {".......\n", ".."}) {
+        const auto parts = read(verbose + cut);
+        ASSERT_EQ(parts.size(), 2u) << cut;
+        EXPECT_FALSE(mismatches(parts[1]).empty()) << cut;
+    }
+    // A session with a first line says what was collected.
+    const ModuleRecord named = read_one(
+        session("collected 4 items\n\nt.py ..sh: line 1: 9 Killed                pytest\n"));
+    EXPECT_THAT(states(named),
+                ElementsAre("t.py::<unnamed 1> passed", "t.py::<unnamed 2> passed",
+                            "t.py::<unnamed 3> crashed", "some.log::<unnamed 1> not_run"));
+}
+
 TEST(PytestForeign, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {
     const ModuleRecord part =
         read_one(session("2 workers [3 items]\nscheduling tests via LoadScheduling\n\n"

@@ -225,18 +225,46 @@ TEST(UnittestForeign, CharactersThatNoClosingCountsAreInDoubt) {
     const std::string good = closing("2 tests", "OK");
     for (const std::string between : {"\n", ""})
         EXPECT_TRUE(is_ambiguous(read(".F..s" + between + ".." + good))) << between;
-    EXPECT_TRUE(is_ambiguous(read("..\nKilled\n.." + good)));
-    // Beside a run that is verbose, any program may have printed them.
+    // Any program may have printed so few.
     const Read beside = read("..\na (m.I.a) ... ok\n" + closing("1 test", "OK") + "...\n");
     EXPECT_FALSE(is_ambiguous(beside));
-    EXPECT_EQ(beside.diagnostics.size(), 1u);
-    EXPECT_EQ(beside.parts[0].diagnostics.size(), 1u);
+    EXPECT_EQ(beside.parts.size(), 1u);
+    EXPECT_EQ(beside.diagnostics.size(), 2u);
     // What a test broke more than once is no run of its own.
     const Read once = read(".FE\n" + section("FAIL: test_x (m.A.test_x)") +
                            section("ERROR: test_x (m.A.test_x)") +
                            closing("2 tests", "FAILED (failures=1, errors=1)"));
     EXPECT_THAT(states(once), ElementsAre("failed passed"));
     EXPECT_FALSE(is_ambiguous(once));
+}
+
+// Beside a whole run, in front of it and behind it.
+TEST(UnittestForeign, CharactersOfARunThatWasCutOffAreTests) {
+    const std::string verbose = "a (m.I.a) ... ok\n" + closing("1 test", "OK");
+    const std::string quiet = "..." + closing("3 tests", "OK");
+    for (const std::string cut : {"..bash: line 1: 28504 Killed      python -m unittest u\n",
+                                  "..Killed\n", "..\n./ci.sh: line 7: 12 Segmentation fault\n",
+                                  "../home/me/ci.sh: line 3: 1 Aborted (core dumped) python\n"})
+        for (const std::string& whole : {verbose, quiet})
+            for (const std::string& text : {cut + whole, whole + cut}) {
+                const Read found = read(text);
+                ASSERT_EQ(found.parts.size(), 2u) << text;
+                const ModuleRecord& part = found.parts[text.starts_with(cut) ? 0 : 1];
+                EXPECT_EQ(std::ranges::count(part.cases, State::passed, &CaseRecord::state), 2)
+                    << text;
+                EXPECT_EQ(part.cases.back().state, State::crashed) << text;
+                EXPECT_THAT(mismatches(part), ElementsAre(::testing::HasSubstr("breaks off")));
+            }
+    // Nothing says why it was cut off.
+    for (const std::string cut : {".......\n", ".."}) {
+        const Read found = read(verbose + cut);
+        ASSERT_EQ(found.parts.size(), 2u) << cut;
+        EXPECT_FALSE(mismatches(found.parts[1]).empty()) << cut;
+    }
+    // A test printed the words: the closing counts all characters.
+    const Read printed = read("..sh: line 1: 8 Killed   sleep 9\n.." + closing("4 tests", "OK"));
+    EXPECT_THAT(states(printed), ElementsAre("passed passed passed passed"));
+    EXPECT_THAT(mismatches(printed.parts[0]), IsEmpty());
 }
 
 // As a framework does that a test calls: result.printErrors().
@@ -330,6 +358,13 @@ TEST(UnittestForeign, UnnamedTestsAreBoundedByFile) {
     EXPECT_EQ(rows, 200'000u);
     EXPECT_FALSE(mismatches(found.parts[2]).empty());
     EXPECT_FALSE(found.parts[2].diagnostics.empty());
+}
+
+TEST(UnittestForeign, UnnamedTestsOfASecondRunHaveOtherIds) {
+    const Read found = read(".." + closing("2 tests", "OK") + "." + closing("1 test", "OK"));
+    ASSERT_EQ(found.parts.size(), 2u);
+    EXPECT_EQ(found.parts[0].cases.back().id, "some.log::<unnamed 2>");
+    EXPECT_EQ(found.parts[1].cases.front().id, "some.log::<unnamed 3>");
 }
 
 TEST(UnittestForeign, ManySubTestsAndClosingsAreReadInTime) {

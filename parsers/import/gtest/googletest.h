@@ -1,4 +1,4 @@
-// What GoogleTest binaries write, as others kept it: what they print, and the JSON of
+// Files of GoogleTest binaries, as others kept them: printed text, and the JSON of
 // --gtest_output=json; besides, failures and rows as these and its XML have them. Neither the text
 // nor the JSON names the binary: its path is the file's stem.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace compat::parsers {
 
-// What binaries print, one after the other: "#2" and so on is added to the path for further ones;
+// The text of binaries, one after the other: "#2" and so on is added to the path for further ones;
 // the iterations of --gtest_repeat are parts of the same path. Only what fits is believed, since a
 // test may print such lines itself: all that stands between a test's start and the next word on
 // that same test is its own output. A test whose end is missing crashed, or was not run to its end
@@ -29,7 +29,7 @@ namespace compat::parsers {
 // it; its type is the last word of these. What stands before the first is a test's own output.
 [[nodiscard]] std::vector<Failure> googletest_failures(std::string_view text);
 
-// Of the text in an element of the XML or JSON, "a.cc:12\nwords", as the binary prints it.
+// Reads the text in an element of the XML or JSON, "a.cc:12\nwords", as the binary prints it.
 [[nodiscard]] Failure googletest_failure(std::string_view text, bool skipped);
 
 // Gives the case its state and what these say of it.

@@ -1,4 +1,4 @@
-// What GoogleTest binaries print: each line an event, the events of one run folded into its cases.
+// The text of GoogleTest binaries: each line is an event, a run's events are folded into its cases.
 #include <fmt/format.h>
 #include <re2/re2.h>
 
@@ -9,14 +9,14 @@
 #include <unordered_map>
 
 #include "parsers/closing.h"
-#include "parsers/ending.h"
+#include "parsers/crash_excerpt.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/doubt.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/printed_end.h"
-#include "parsers/last_words.h"
+#include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 #include "runner/base/framework.h"
@@ -130,7 +130,7 @@ class Run {
         return running_ && record_.cases[*running_].name == test;
     }
 
-    // What a test prints, or the lines of the totals.
+    // Takes a test's output, or the lines of the totals.
     void print(std::string_view text) {
         if (!closed_)
             output_.append(text) += '\n';
@@ -197,10 +197,11 @@ class Run {
         const bool finished = closed_.has_value();
         const ProcessEnd how = finished ? ProcessEnd{ProcessEnd::Kind::stopped, 0, {}}
                                         : end_of_cut_log(last, more_follows);
-        settle(record_, progress,
-               {.ready = header_ || finished, .finished = finished, .fixture = {}, .last_end = {}},
-               how);
-        if (!finished) add_last_words(record_, last, how);
+        resolve_unfinished(
+            record_, progress,
+            {.ready = header_ || finished, .finished = finished, .fixture = {}, .last_end = {}},
+            how);
+        if (!finished) add_crash_excerpts(record_, last, how);
         return std::move(record_);
     }
 
@@ -255,7 +256,7 @@ class Run {
                 test.reason = "the set-up failed: " + broken->second.front().message;
     }
 
-    // What stands before a test's end in brief output is of all tests since the last that failed.
+    // Text before a test's end in brief output is of all tests since the last that failed.
     // One that skipped is none of its own.
     void end_unbegun(const Event& event) {
         std::vector<Failure> failures = take_failures();
@@ -275,7 +276,7 @@ class Run {
         return failures;
     }
 
-    // What was printed outside of tests: failures of fixtures.
+    // Keeps failures that were printed outside of tests: those of fixtures.
     void keep_outside() {
         std::vector<Failure> failures = take_failures();
         if (!header_) return keep_nobodys(failures);
@@ -301,6 +302,8 @@ class Run {
     }
 
     void add_unnamed(Unnamed::Room& room) {
+        // Iterations run the same tests.
+        room.last_number.erase(record_.path);
         Unnamed unnamed(record_, room);
         std::map<State, std::int64_t> begun;
         std::int64_t unbegun = header_.value_or(0);

@@ -22,7 +22,7 @@ namespace {
 using pugi::xml_node;
 constexpr auto attribute = junit_attribute;
 
-// What a child of a testcase is: a failure or skip, or (`State::passed`) no result. Those that do
+// The kind of a testcase's child: a failure or skip, or (`State::passed`) no result. Those that do
 // not decide the test's state are attempts at it that were not the last.
 struct Element {
     std::string_view name;
@@ -122,7 +122,7 @@ std::string joined(std::string_view classes, std::string_view test) {
     return classes.empty() ? std::string(test) : fmt::format("{}::{}", classes, test);
 }
 
-// Of a dotted class by the file in which the test is defined, where that is the module's; else by
+// The place of a dotted class by the test's file, where that is the module's; else by
 // its words. pytest's names of functions are of a module alone.
 ClassPlace class_place(JunitWriter writer, std::string_view dotted, std::string_view file) {
     std::string path(file);
@@ -260,7 +260,7 @@ class CaseReader {
         out_.test.pseudo = name_.starts_with('<') && name_.ends_with('>');
     }
 
-    // What the test printed, which a failure's text is not complete without.
+    // The test's output, without which a failure's text is not complete.
     std::string output() const {
         std::string text;
         for (const auto& [element, title] :
@@ -310,7 +310,7 @@ class CaseReader {
         if (good || !in_call) test.call_state = good.value_or(State::passed);
     }
 
-    // Of a test without any element that says how it ended.
+    // For a test without any element that says how it ended.
     void read_status() {
         const std::string_view status = attribute(node_, "status");
         if (status != "notrun" && status != "disabled") return;
@@ -319,7 +319,7 @@ class CaseReader {
         out_.test.started = false;
     }
 
-    // What an element says that is no failure, though it may stand in an <error>.
+    // The state of an element that is no failure, though it may stand in an <error>.
     std::optional<State> good_state(const Element& element, xml_node child) const {
         const std::string_view type = attribute(child, "type");
         if (element.state == State::skipped) {

@@ -32,7 +32,7 @@ constexpr unsigned kParsing =
 constexpr std::string_view kSuite = "testsuite";
 constexpr std::string_view kSuites = "testsuites";
 constexpr std::string_view kTest = "testcase";
-// What else may stand in a suite. It is not kept.
+// Other elements of a suite. They are not kept.
 constexpr std::array<std::string_view, 3> kNotTests{"properties", "system-out", "system-err"};
 
 // Totals.
@@ -42,14 +42,14 @@ constexpr std::array<std::string_view, 4> kTotalWords{"tests", "failures", "erro
 using Totals = std::array<std::optional<std::int64_t>, kTotalWords.size()>;
 
 Totals stated_by(xml_node node) {
-    // What no file has as many tests of is no count, and sums of what is left stay in range.
+    // A number that no file reaches is no count, and sums of the others stay in range.
     constexpr std::int64_t kMost = 1'000'000'000'000;
     const auto number = [&](const char* name) {
         const auto count = number_of(junit_attribute(node, name));
         return count && *count <= kMost ? count : std::nullopt;
     };
     Totals totals{number("tests"), number("failures"), number("errors"), number("skipped")};
-    // Of pytest up to 5.0, and of nose.
+    // Written by pytest up to 5.0, and by nose.
     for (const char* older : {"skips", "skip"})
         if (!totals[skipped]) totals[skipped] = number(older);
     return totals;
@@ -348,14 +348,14 @@ class Document : public pugi::xml_tree_walker {
         std::string message;
     };
 
-    // Of its "<". In a file in ISO-8859-1, about there.
+    // The offset of its "<". In a file in ISO-8859-1, about there.
     [[nodiscard]] size_t offset_of(xml_node node) const {
         const bool named = node.type() == pugi::node_element;
         const auto offset = std::max<std::ptrdiff_t>(node.offset_debug() - (named ? 1 : 0), 0);
         return std::min(static_cast<size_t>(offset), file_.bytes.size());
     }
 
-    // What was open at the text's end is the last child, and so on down.
+    // The element that was open at the text's end is the last child, and so on down.
     [[nodiscard]] xml_node open_in(std::string_view text) const {
         // Values may hold anything but their own quote.
         static const RE2 kTag(R"((?:[^"'>]|"[^"]*"|'[^']*')*>)", RE2::Latin1);
@@ -417,7 +417,7 @@ class Document : public pugi::xml_tree_walker {
         part_.reset();
     }
 
-    // Of a root with several parts its own totals are those of none of them.
+    // The totals of a root with several parts are those of none of them.
     void end_root() {
         const Totals totals = stated_by(root_);
         for (size_t i = 0; i < kTotalWords.size() && parts_of_root_ > 1; ++i)

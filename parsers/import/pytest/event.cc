@@ -78,8 +78,8 @@ bool is_plain_name(std::string_view text) {
     return plain.match(text).has_value();
 }
 
-// Of the first blank behind which all is an outcome. What is no file of Python's has items of any
-// name; so has one behind whose outcome the progress shows that it is no output.
+// Takes the first blank behind which all is an outcome. A file that is not Python's has items of
+// any name; so has one behind whose outcome the progress shows that it is no output.
 bool set_node(PytestEvent& event, const Groups&) {
     static const Pattern ending(" " COMPAT_OUTCOME COMPAT_PROGRESS "$");
     static const Pattern odd(COMPAT_FILE "::.+");
@@ -98,7 +98,7 @@ bool set_node(PytestEvent& event, const Groups&) {
     return true;
 }
 
-// What a worker prints as it dies may follow on the same line.
+// A dying worker's output may follow on the same line.
 bool set_worker_node(PytestEvent& event, const Groups& found) {
     const std::string_view alone = trimmed(found[2].substr(0, end_of_result(found[2])));
     event.name = is_plain_name(alone) ? alone : found[2];

@@ -1,4 +1,4 @@
-// What one line of what pytest prints is: an event, told by the line alone. Not for what it means
+// One line of pytest's output as an event, recognised by the line alone. Not for what it means
 // where it stands (text.cc).
 #pragma once
 

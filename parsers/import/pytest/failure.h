@@ -8,7 +8,7 @@
 
 namespace compat::parsers {
 
-// Of chained exceptions the last one is meant. Files are joined to `root`, pytest's rootdir, where
+// It takes the last of chained exceptions. Files are joined to `root`, pytest's rootdir, where
 // they are printed relative; a function is known where its `def` is among the printed lines.
 [[nodiscard]] Failure parse_pytest_failure(std::string_view body, std::string_view root);
 

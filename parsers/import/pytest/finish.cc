@@ -21,7 +21,7 @@ namespace compat::parsers {
 namespace {
 
 constexpr std::string_view kPytestAdvice =
-    "import JUnit XML (--junit-xml), or run again with -v, without -s and without -p no:terminal";
+    "import JUnit XML (--junit-xml), or run again with -v and without -s";
 
 // "AssertionError: 1 != 2" of the summary: all there is where no section tells more.
 Failure summarised(std::string_view why, State counted) {
@@ -46,14 +46,14 @@ class PytestFinish {
         add_summarised();
         add_crashes();
         if (!facts_.module.empty() && facts_.skipped_modules > 0)
-            facts_.said[module_case(facts_.module)].call = State::skipped;
+            facts_.outcomes[module_case(facts_.module)].call = State::skipped;
         add_internal_error(diagnostics);
     }
     // Gives case `i` its state where it ended.
     [[nodiscard]] Progress resolve(size_t i);
-    // Of a session that is not verbose: what the calls of tests came to whose tear-downs broke, and
+    // If the session is not verbose: finds the outcomes of calls whose tear-downs broke, and
     // what nothing tells.
-    void settle_quiet();
+    void resolve_quiet();
     // Why the states may be wrong though the totals agree; empty: they are not.
     [[nodiscard]] std::string_view doubt() const { return doubt_; }
 
@@ -89,7 +89,7 @@ size_t PytestFinish::module_case(std::string_view path) {
     c.name = name;
     c.pseudo = true;
     c.phase = Phase::load;
-    facts_.said.emplace_back();
+    facts_.outcomes.emplace_back();
     return i;
 }
 
@@ -103,7 +103,7 @@ SummaryText PytestFinish::split(const PytestSummary& summary) {
     });
 }
 
-// Of tests without a line of their own the summary says how those that it names ended; of one with
+// The summary says how tests without a line of their own ended, if it names them; of one with
 // a line, that it failed in spite of what it printed (-s), or that its line is lost.
 void PytestFinish::add_summaries() {
     for (const PytestFacts::Section& section : facts_.sections) headings_.insert(section.heading);
@@ -114,24 +114,25 @@ void PytestFinish::add_summaries() {
         if (text.node.find("::") == std::string_view::npos) continue;
         const size_t i = facts_.place_of(text.node);
         if (summary.of_subtest) continue;
-        PytestSaid& said = facts_.said[i];
-        if (facts_.verbose && said.any()) {
-            if (summary.state != State::failed || said.errored || said.call == State::failed)
+        PytestOutcomes& outcomes = facts_.outcomes[i];
+        if (facts_.verbose && outcomes.any()) {
+            if (summary.state != State::failed || outcomes.errored ||
+                outcomes.call == State::failed)
                 continue;
-            said = {};
+            outcomes = {};
         }
         if (summary.state == State::errored)
-            said.errored = true;
-        else if (said.call && summary.state == State::xfailed)
-            said.excused = true;
-        else if (!said.call)
-            said.call = summary.state;
+            outcomes.errored = true;
+        else if (outcomes.call && summary.state == State::xfailed)
+            outcomes.excused = true;
+        else if (!outcomes.call)
+            outcomes.call = summary.state;
         if (summary.state == State::xfailed || summary.state == State::xpassed)
             facts_.cases[i].reason = valid_utf8(text.why);
     }
 }
 
-// Of a test that nothing else names: its file is the one that its first line of source is in.
+// For a test that nothing else names: its file is that of its first line of source.
 size_t PytestFinish::test_headed(PytestHeadings& headings, std::string_view name,
                                  const Failure& failure) {
     if (const auto known = headings.find(name)) return *known;
@@ -158,13 +159,13 @@ Failure PytestFinish::failure_in(size_t begin, size_t end) const {
 }
 
 void PytestFinish::add_sections() {
-    // Of a verbose session, each has its owner.
+    // In a verbose session, each has its owner.
     static const std::vector<CaseRecord> none;
     PytestHeadings headings(facts_.verbose ? none : facts_.cases);
     for (const PytestFacts::Section& section : facts_.sections)
         add_section(
             section, headings,
-            facts_.verbose ? section.owner : headings.owner_of(section.heading, facts_.said));
+            facts_.verbose ? section.owner : headings.owner_of(section.heading, facts_.outcomes));
 }
 
 void PytestFinish::add_section(const PytestFacts::Section& section, PytestHeadings& headings,
@@ -174,7 +175,7 @@ void PytestFinish::add_section(const PytestFacts::Section& section, PytestHeadin
     failure.counted = owner.phase == Phase::call ? State::failed : State::errored;
     if (owner.kind == PytestOwner::Kind::module) {
         const size_t i = module_case(owner.name);
-        facts_.said[i].errored = true;
+        facts_.outcomes[i].errored = true;
         return keep_failure(facts_.cases[i], std::move(failure));
     }
     if (owner.kind == PytestOwner::Kind::unknown) {
@@ -197,10 +198,10 @@ void PytestFinish::add_section(const PytestFacts::Section& section, PytestHeadin
         c.subcases.push_back({valid_utf8(owner.label), State::failed, {}, std::move(failure)});
         return;
     }
-    // Of a test without any other word its section alone tells.
-    PytestSaid& said = facts_.said[owner.test];
-    if (owner.phase != Phase::call && !said.any()) said.errored = true;
-    if (owner.phase == Phase::call && !said.call) said.call = State::failed;
+    // If no line tells of the test, its section does.
+    PytestOutcomes& outcomes = facts_.outcomes[owner.test];
+    if (owner.phase != Phase::call && !outcomes.any()) outcomes.errored = true;
+    if (owner.phase == Phase::call && !outcomes.call) outcomes.call = State::failed;
     keep_failure(c, std::move(failure));
 }
 
@@ -220,7 +221,7 @@ void PytestFinish::add_summarised() {
             const std::string label = valid_utf8(summary.label);
             if (told.emplace(i, label).second) c.subcases.push_back({label, State::failed, {}, {}});
         } else if (!has_failure(c, summary.state)) {
-            facts_.said[i].errored = facts_.said[i].errored || !of_test;
+            facts_.outcomes[i].errored = facts_.outcomes[i].errored || !of_test;
             keep_failure(c, std::move(failure));
         } else if (c.failure->type.empty() && !failure.message.empty() &&
                    c.failure->message.starts_with(failure.message)) {
@@ -233,8 +234,8 @@ void PytestFinish::add_crashes() {
     for (const PytestFacts::Crash& crash : facts_.crashes) {
         const size_t i = facts_.place_of(crash.node);
         CaseRecord& c = facts_.cases[i];
-        facts_.said[i] = {};
-        facts_.said[i].call = State::crashed;
+        facts_.outcomes[i] = {};
+        facts_.outcomes[i].call = State::crashed;
         c.reason = crash.message;
         if (!c.failure) c.failure.emplace();
         c.failure->message = crash.message;
@@ -253,7 +254,7 @@ void PytestFinish::add_internal_error(std::vector<Diagnostic>& diagnostics) {
     diagnostics.push_back(
         {"log", static_cast<std::int64_t>(at), "pytest broke: " + c.failure->first_line()});
     facts_.cases.push_back(std::move(c));
-    facts_.said.emplace_back().errored = true;
+    facts_.outcomes.emplace_back().errored = true;
 }
 
 // Its tear-down broke, as was expected: pytest counts that beside what the call came to.
@@ -272,16 +273,16 @@ void PytestFinish::excuse(CaseRecord& c) const {
 
 Progress PytestFinish::resolve(size_t i) {
     CaseRecord& c = facts_.cases[i];
-    PytestSaid& said = facts_.said[i];
-    if (!said.any() && said.unsure) {
+    PytestOutcomes& outcomes = facts_.outcomes[i];
+    if (!outcomes.any() && outcomes.unsure) {
         doubt_ = "an outcome may be part of a name, or printed";
-        said.call = said.unsure;
+        outcomes.call = outcomes.unsure;
     }
     // That it is only of sub-tests that something is said: its call went well.
-    if (!said.any() && !c.subcases.empty()) said.call = State::passed;
-    if (!said.any()) return Progress::started;
-    c.state = said.call.value_or(State::errored);
-    if (said.excused) excuse(c);
+    if (!outcomes.any() && !c.subcases.empty()) outcomes.call = State::passed;
+    if (!outcomes.any()) return Progress::started;
+    c.state = outcomes.call.value_or(State::errored);
+    if (outcomes.excused) excuse(c);
     if (c.pseudo) return Progress::ended;
     if (c.state == State::errored) {
         c.phase = Phase::setup;
@@ -290,15 +291,15 @@ Progress PytestFinish::resolve(size_t i) {
             c.phase = Phase::teardown;
             c.call_state = State::passed;
         }
-    } else if (c.state != State::failed && (said.errored || !c.subcases.empty())) {
+    } else if (c.state != State::failed && (outcomes.errored || !c.subcases.empty())) {
         c.call_state = c.state;
-        c.state = said.errored ? State::errored : State::failed;
-        if (said.errored) c.phase = Phase::teardown;
+        c.state = outcomes.errored ? State::errored : State::failed;
+        if (outcomes.errored) c.phase = Phase::teardown;
     }
     return Progress::ended;
 }
 
-void PytestFinish::settle_quiet() {
+void PytestFinish::resolve_quiet() {
     if (facts_.verbose) return;
     const auto counted = [&](std::string_view word) {
         return end_.closing ? count_in(*end_.closing, word) : 0;
@@ -330,7 +331,7 @@ ProcessEnd end_of(const PytestFacts& facts, const PytestEnd& end, bool finished)
     return end.died.value_or(kBrokenOff);
 }
 
-// What does not add up, in the order of what explains most.
+// Says why the counts do not add up; the reason that explains most comes first.
 void add_doubts(const PytestFacts& facts, const PytestEnd& end, std::string_view doubt,
                 std::int64_t tests, ModuleRecord& record) {
     const auto add_if = [&](bool holds, size_t offset, std::string_view why) {
@@ -344,7 +345,7 @@ void add_doubts(const PytestFacts& facts, const PytestEnd& end, std::string_view
     add_if(facts.verbose && facts.stopped.empty() && record.closing && missing, end.end,
            "tests that were collected have no line");
     add_if(record.closing && !end.sure, end.end,
-           "the closing line is not of what stands before it");
+           "the closing line counts other tests than the lines before it show");
     if (record.closing && end.sure) check_totals(record, end.end, kPytestAdvice);
     // No doubt: it is rare, and nothing tells.
     if (!facts.verbose && !facts.selected && record.closing &&
@@ -368,7 +369,7 @@ FinishedPytestSession finish_pytest_session(PytestSession session, const PytestE
     PytestFinish finish(facts, end);
     finish.add_all(record.diagnostics);
     for (size_t i = 0; i < facts.cases.size(); ++i) finished.progress.push_back(finish.resolve(i));
-    finish.settle_quiet();
+    finish.resolve_quiet();
     record.cases = std::move(facts.cases);
     number_repeated_ids(record.cases);
     record.closing = end.closing;

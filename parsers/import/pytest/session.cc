@@ -25,7 +25,7 @@ constexpr std::array<HeadingWord, 4> kHeadings{{
     {"[doctest] ", Phase::call},
 }};
 
-// Of a heading that is a sub-test's each blank is looked at.
+// Every blank of a sub-test's heading is tried.
 constexpr size_t kLongestHeading = 2000;
 
 }  // namespace
@@ -57,7 +57,7 @@ std::optional<size_t> PytestHeadings::find(std::string_view name) const {
 }
 
 PytestOwner PytestHeadings::owner_of(std::string_view heading,
-                                     const std::vector<PytestSaid>& said) {
+                                     const std::vector<PytestOutcomes>& outcomes) {
     PytestOwner owner;
     for (const HeadingWord& known : kHeadings)
         if (heading.starts_with(known.prefix)) {
@@ -73,7 +73,8 @@ PytestOwner PytestHeadings::owner_of(std::string_view heading,
         Headed& headed = it->second;
         size_t& next = in_call ? headed.next_failed : headed.next_errored;
         const auto broke_there = [&](size_t i) {
-            return !said[i].any() || (in_call ? said[i].call == State::failed : said[i].errored);
+            return !outcomes[i].any() ||
+                   (in_call ? outcomes[i].call == State::failed : outcomes[i].errored);
         };
         while (next < headed.cases.size() && !broke_there(headed.cases[next])) ++next;
         if (next == headed.cases.size()) return owner;
@@ -105,7 +106,7 @@ size_t PytestFacts::place_of(std::string_view node) {
     c.name = valid_utf8(node);
     c.id = module.empty() ? c.name : module + c.name.substr(c.name.find("::"));
     c.started = true;
-    said.emplace_back();
+    outcomes.emplace_back();
     cases.push_back(std::move(c));
     return cases.size() - 1;
 }
@@ -132,10 +133,10 @@ void PytestSession::take_preamble(const PytestEvent& event) {
 }
 
 // pytest counts an expected failure of the tear-down beside what the call came to.
-void PytestSession::say(PytestSaid& said, State state) {
-    bool& mark = state == State::errored ? said.errored : said.excused;
-    if (state != State::errored && !said.call)
-        said.call = state;
+void PytestSession::add_outcome(PytestOutcomes& outcomes, State state) {
+    bool& mark = state == State::errored ? outcomes.errored : outcomes.excused;
+    if (state != State::errored && !outcomes.call)
+        outcomes.call = state;
     else if (mark || (state != State::errored && state != State::xfailed))
         return;
     else
@@ -143,11 +144,11 @@ void PytestSession::say(PytestSaid& said, State state) {
     ++facts_.counts[state];
 }
 
-void PytestSession::unsay(PytestSaid& said) {
-    if (said.call) --facts_.counts[*said.call];
-    facts_.counts[State::errored] -= said.errored;
-    facts_.counts[State::xfailed] -= said.excused;
-    said = {};
+void PytestSession::remove_outcomes(PytestOutcomes& outcomes) {
+    if (outcomes.call) --facts_.counts[*outcomes.call];
+    facts_.counts[State::errored] -= outcomes.errored;
+    facts_.counts[State::xfailed] -= outcomes.excused;
+    outcomes = {};
 }
 
 void PytestSession::take_node(const PytestEvent& event, size_t after) {
@@ -161,16 +162,17 @@ void PytestSession::take_node(const PytestEvent& event, size_t after) {
         end_results();
     }
     const size_t i = facts_.place_of(event.name);
-    PytestSaid& said = facts_.said[i];
+    PytestOutcomes& outcomes = facts_.outcomes[i];
     if (event.kind == PytestEvent::Kind::subtest) {
         facts_.broken_subtests += event.status.has_value();
     } else if (event.status) {
-        say(said, event.status->state);
+        add_outcome(outcomes, event.status->state);
         CaseRecord& c = facts_.cases[i];
         c.duration_s += event.status->duration_s;
-        if (said.call == event.status->state && c.reason.empty()) c.reason = event.status->reason;
+        if (outcomes.call == event.status->state && c.reason.empty())
+            c.reason = event.status->reason;
     } else if (event.unsure) {
-        said.unsure = take_late(pytest_status_within(event.rest, false));
+        outcomes.unsure = take_late(pytest_status_within(event.rest, false));
     } else {
         take_output(event.rest);
     }
@@ -179,20 +181,21 @@ void PytestSession::take_node(const PytestEvent& event, size_t after) {
 void PytestSession::take_outcome(const PytestStatus& status, size_t after) {
     if (!facts_.verbose || !facts_.in_order || facts_.cases.empty()) return;
     if (!is_open() && open_) {
-        for (size_t i = *open_ + 1; i < facts_.said.size(); ++i) unsay(facts_.said[i]);
+        for (size_t i = *open_ + 1; i < facts_.outcomes.size(); ++i)
+            remove_outcomes(facts_.outcomes[i]);
         facts_.names.cut(facts_.cases, *open_ + 1);
         facts_.cases.resize(*open_ + 1);
-        facts_.said.resize(*open_ + 1);
+        facts_.outcomes.resize(*open_ + 1);
         open_.reset();
     }
-    unsay(facts_.said.back());
-    say(facts_.said.back(), status.state);
+    remove_outcomes(facts_.outcomes.back());
+    add_outcome(facts_.outcomes.back(), status.state);
     facts_.cases.back().reason = status.reason;
     facts_.cases.back().duration_s = status.duration_s;
     facts_.tail = after;
 }
 
-// Of the last test, if it has no outcome of its own.
+// For the last test, if it has no outcome of its own.
 std::optional<State> PytestSession::take_late(std::optional<PytestStatus> status) {
     if (!status) return std::nullopt;
     facts_.cases.back().reason = std::move(status->reason);
@@ -200,16 +203,16 @@ std::optional<State> PytestSession::take_late(std::optional<PytestStatus> status
 }
 
 void PytestSession::take_output(std::string_view output) {
-    if (facts_.said.empty() || facts_.said.back().any()) return;
-    PytestSaid& said = facts_.said.back();
+    if (facts_.outcomes.empty() || facts_.outcomes.back().any()) return;
+    PytestOutcomes& outcomes = facts_.outcomes.back();
     auto status = pytest_status_within(output, false);
-    if (!status && !said.soft) status = pytest_status_within(output, true);
-    if (status) said.soft = take_late(std::move(status));
+    if (!status && !outcomes.glued) status = pytest_status_within(output, true);
+    if (status) outcomes.glued = take_late(std::move(status));
 }
 
 void PytestSession::end_results() {
-    if (!facts_.said.empty() && !facts_.said.back().any() && facts_.said.back().soft)
-        say(facts_.said.back(), *facts_.said.back().soft);
+    if (!facts_.outcomes.empty() && !facts_.outcomes.back().any() && facts_.outcomes.back().glued)
+        add_outcome(facts_.outcomes.back(), *facts_.outcomes.back().glued);
 }
 
 void PytestSession::take_characters(const PytestEvent& event, size_t offset, size_t after) {
@@ -221,6 +224,7 @@ void PytestSession::take_characters(const PytestEvent& event, size_t offset, siz
     facts_.has_progress = facts_.has_progress || event.has_progress;
     facts_.all_ran = event.is_last;
     facts_.tail = after;
+    std::int64_t in_line = 0;
     for (const char c : event.rest) {
         facts_.subtest_characters += c == 'u';
         facts_.skipped_subtests += c == '-';
@@ -228,6 +232,7 @@ void PytestSession::take_characters(const PytestEvent& event, size_t offset, siz
         if (!state) continue;
         if (*state == State::errored) facts_.before_errors.push_back(last_character_);
         last_character_ = *state;
+        facts_.most_in_line = std::max(facts_.most_in_line, ++in_line);
         ++facts_.counts[*state];
         ++facts_.characters.back().counts[*state];
     }
@@ -237,7 +242,7 @@ bool PytestSession::open_section(std::string_view heading, size_t offset, size_t
     PytestOwner owner;
     if (facts_.verbose) {
         if (!headings_) headings_.emplace(facts_.cases);
-        owner = headings_->owner_of(heading, facts_.said);
+        owner = headings_->owner_of(heading, facts_.outcomes);
         if (owner.kind == PytestOwner::Kind::unknown) return false;
     }
     close_section(offset);
@@ -280,15 +285,15 @@ bool PytestSession::is_empty() const {
 }
 
 bool PytestSession::is_open() const {
-    return facts_.in_order && facts_.verbose && !facts_.said.empty() && !facts_.said.back().any() &&
-           !facts_.said.back().soft;
+    return facts_.in_order && facts_.verbose && !facts_.outcomes.empty() &&
+           !facts_.outcomes.back().any() && !facts_.outcomes.back().glued;
 }
 
 bool PytestSession::agrees(const Closing& closing) const {
     OutcomeCounts seen = facts_.counts;
     seen[State::failed] += facts_.broken_subtests;
-    if (!facts_.said.empty() && !facts_.said.back().any() && facts_.said.back().soft)
-        ++seen[*facts_.said.back().soft];
+    if (!facts_.outcomes.empty() && !facts_.outcomes.back().any() && facts_.outcomes.back().glued)
+        ++seen[*facts_.outcomes.back().glued];
     const bool subtests =
         facts_.broken_subtests + facts_.subtest_characters > 0 ||
         count_in(closing, "subtests passed") > 0 ||

@@ -10,22 +10,22 @@
 #include <unordered_map>
 #include <vector>
 
-#include "parsers/ending.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/pytest/event.h"
 #include "parsers/outcomes.h"
 #include "parsers/record.h"
+#include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 
 namespace compat::parsers {
 
 // The outcomes that a test's lines gave.
-struct PytestSaid {
+struct PytestOutcomes {
     std::optional<State> call;
     bool errored = false;         // its set-up or tear-down broke
     bool excused = false;         // its tear-down broke, as was expected
-    std::optional<State> soft;    // in a line with what it printed: "epoch 1PASSED"
+    std::optional<State> glued;   // in a line with what it printed: "epoch 1PASSED"
     std::optional<State> unsure;  // behind its name: of that, printed, or its own
 
     [[nodiscard]] bool any() const { return call || errored; }
@@ -51,7 +51,7 @@ class PytestHeadings {
     // Each failure of a test has one section: of several tests with the heading it is of the next
     // that broke there.
     [[nodiscard]] PytestOwner owner_of(std::string_view heading,
-                                       const std::vector<PytestSaid>& said);
+                                       const std::vector<PytestOutcomes>& outcomes);
     // The last test with the name in a heading.
     [[nodiscard]] std::optional<size_t> find(std::string_view name) const;
 
@@ -64,7 +64,7 @@ class PytestHeadings {
     std::unordered_map<std::string, Headed> by_heading_;
 };
 
-// What a session's lines said. Offsets are of `text`.
+// The facts that a session's lines give. Offsets are of `text`.
 struct PytestFacts {
     struct Section {
         std::string heading;
@@ -72,12 +72,12 @@ struct PytestFacts {
         size_t body = 0;
         size_t end = 0;
     };
-    // Of one file, or with -q of all.
+    // Counted for one file, or with -q for all.
     struct Characters {
         std::string file;
         OutcomeCounts counts{};
     };
-    // Of a pytest-xdist worker.
+    // A pytest-xdist worker crashed.
     struct Crash {
         std::string node;
         std::string message;
@@ -94,17 +94,18 @@ struct PytestFacts {
     std::optional<std::int64_t> selected;
     std::int64_t skipped_modules = 0;
     std::vector<CaseRecord> cases;
-    CaseNames names;                      // of them
-    std::vector<PytestSaid> said;         // of each
-    OutcomeCounts counts{};               // of all lines, or of all characters
-    std::int64_t broken_subtests = 0;     // that have lines
-    std::int64_t subtest_characters = 0;  // "u": of sub-tests that broke, since pytest 9 of any
-    std::int64_t skipped_subtests = 0;    // "-"
+    CaseNames names;                       // of them
+    std::vector<PytestOutcomes> outcomes;  // of each
+    OutcomeCounts counts{};                // of all lines, or of all characters
+    std::int64_t broken_subtests = 0;      // that have lines
+    std::int64_t subtest_characters = 0;   // "u": of sub-tests that broke, since pytest 9 of any
+    std::int64_t skipped_subtests = 0;     // "-"
     std::vector<Characters> characters;
     std::vector<State> before_errors;  // the character in front of each E
     std::optional<size_t> first_character;
-    bool has_progress = false;  // behind characters: they are pytest's
-    bool all_ran = false;       // "[100%]"
+    std::int64_t most_in_line = 0;  // characters of tests
+    bool has_progress = false;      // behind characters: they are pytest's
+    bool all_ran = false;           // "[100%]"
     std::vector<Section> sections;
     std::vector<PytestSummary> summaries;
     std::vector<Crash> crashes;
@@ -134,7 +135,7 @@ class PytestSession {
     // In a line of its own: of the last test without one, whose output were the tests since then;
     // else it takes the place of the last test's.
     void take_outcome(const PytestStatus& status, size_t after);
-    // Of the test that is open, in a line of any other form.
+    // Takes output of the test that is open, in a line of any other form.
     void take_output(std::string_view output);
     void take_characters(const PytestEvent& event, size_t offset, size_t after);
     // False: tests have lines, and none that broke has this heading.
@@ -157,8 +158,8 @@ class PytestSession {
     [[nodiscard]] const PytestFacts& facts() const { return facts_; }
 
   private:
-    void say(PytestSaid& said, State state);
-    void unsay(PytestSaid& said);
+    void add_outcome(PytestOutcomes& outcomes, State state);
+    void remove_outcomes(PytestOutcomes& outcomes);
     std::optional<State> take_late(std::optional<PytestStatus> status);
 
     PytestFacts facts_;
@@ -178,7 +179,7 @@ struct PytestEnd {
     std::string fallback;
 };
 
-// The record is not settled yet: `progress` says how far each of its cases came.
+// The record is not resolved yet: `progress` says how far each of its cases came.
 struct FinishedPytestSession {
     ModuleRecord record;
     std::vector<Progress> progress;

@@ -53,9 +53,9 @@ struct PytestLog {
 // The sessions in a log, one after the other: where each begins, which closing line is
 // whose, and which session a test of another one ran. Reads forward, once.
 //
-// A closing line that counts what was seen ends the session. Any other is held: if more of the
+// A closing line that counts what was seen ends the session. Any other is pending: if more of the
 // session follows, a test had printed it; else it ends the session, and is in doubt. A session that
-// begins where another one's tests still run is held, too: if an outcome of the other one follows
+// begins where another one's tests still run is pending, too: if an outcome of the other one follows
 // its end, a test had run it.
 class PytestReader {
   public:
@@ -68,7 +68,7 @@ class PytestReader {
 
   private:
     enum class Stage { results, sections, summary };
-    struct Held {
+    struct PendingClosing {
         Closing closing;
         size_t begin = 0;
     };
@@ -79,7 +79,7 @@ class PytestReader {
         size_t width = 0;       // of its terminal; 0: unknown
         int rank = 0;           // of the last part that began after the results
         bool captured = false;  // what tests printed stands among the sections
-        std::optional<Held> held;
+        std::optional<PendingClosing> pending;
     };
 
     void take(const PytestEvent& event);
@@ -92,9 +92,9 @@ class PytestReader {
     void take_anywhere(const PytestEvent& event);
     void drop_printed(const PytestEvent& event);
     void begin(size_t offset);
-    void end_session(std::optional<Held> closing);
+    void end_session(std::optional<PendingClosing> closing);
     void end_all();
-    [[nodiscard]] FinishedPytestSession finish(Open open, std::optional<Held> closing);
+    [[nodiscard]] FinishedPytestSession finish(Open open, std::optional<PendingClosing> closing);
     [[nodiscard]] PytestFacts& facts() { return open_.back().session.facts(); }
 
     PytestLog log_;
@@ -123,7 +123,7 @@ std::vector<Diagnostic> PytestReader::read() {
 }
 
 void PytestReader::begin(size_t offset) {
-    open_.push_back({.session = PytestSession(log_.text, offset, log_.module), .held = {}});
+    open_.push_back({.session = PytestSession(log_.text, offset, log_.module), .pending = {}});
 }
 
 void PytestReader::take(const PytestEvent& event) {
@@ -141,23 +141,23 @@ void PytestReader::take(const PytestEvent& event) {
         take_in_sections(event);
 }
 
-// What follows shows that a test had printed a closing line, or had run a session.
+// Drops a closing line or a session that, as this event shows, a test had printed or run.
 void PytestReader::drop_printed(const PytestEvent& event) {
     while (event.kind == PytestKind::outcome && open_.size() > 1 && !open_.back().session.is_open())
         open_.pop_back();
     Open& open = open_.back();
     const bool quiet = !open.session.facts().verbose;
     const PytestFacts& facts = open.session.facts();
-    if (open.held && event.kind == PytestKind::closing && !facts.first_character &&
+    if (open.pending && event.kind == PytestKind::closing && !facts.first_character &&
         facts.cases.size() == 0)
-        return end_session(std::exchange(open.held, std::nullopt));
+        return end_session(std::exchange(open.pending, std::nullopt));
     const bool goes_on = event.kind == PytestKind::outcome || event.kind == PytestKind::node ||
                          (quiet && event.kind == PytestKind::characters) ||
                          (!open.session.is_open() &&
                           (event.kind == PytestKind::heading || event.kind == PytestKind::closing));
     if (goes_on && open.stage == Stage::results) closed_.clear();
     if (goes_on || event.kind == PytestKind::section || event.kind == PytestKind::stopped)
-        open.held.reset();
+        open.pending.reset();
 }
 
 void PytestReader::take_start(const PytestEvent& event) {
@@ -167,7 +167,7 @@ void PytestReader::take_start(const PytestEvent& event) {
     if (open.session.is_open() && open.width != 0 && width != open.width) return;
     const bool in_results = open.stage == Stage::results && open.session.facts().in_order &&
                             (open.session.is_open() || !open.session.facts().verbose);
-    const bool ended = open.held && !(open.captured && open.session.has_foreign_summary());
+    const bool ended = open.pending && !(open.captured && open.session.has_foreign_summary());
     if (!in_results && open.captured && !ended) return;
     if (in_results && !ended && closed_.size() < kMostInTest && !open.session.is_empty() &&
         open_.size() < kDeepest)
@@ -186,9 +186,9 @@ void PytestReader::take_closing(const PytestEvent& event) {
     const bool fits = framed == event.framed && (!framed || fills_terminal(event.line, open.width));
     if (!fits || (open.session.is_empty() && event.closing->counts.empty())) return;
     if (open.session.is_open() || !open.session.agrees(*event.closing))
-        open.held = {*event.closing, offset_};
+        open.pending = {*event.closing, offset_};
     else
-        end_session(Held{*event.closing, offset_});
+        end_session(PendingClosing{*event.closing, offset_});
 }
 
 void PytestReader::take_anywhere(const PytestEvent& event) {
@@ -234,15 +234,23 @@ void PytestReader::take_result(const PytestEvent& event) {
     }
 }
 
-// With the words of a death behind characters.
+// Behind characters, the words of a death may stand on the same line.
 void PytestReader::take_text(std::string_view line) {
-    const size_t end = end_of_result(line);
-    if (end == 0 || end == line.size()) return open_.back().session.take_output(line);
-    const size_t after = std::exchange(after_, after_ - std::min(after_, line.size() - end + 1));
-    take(pytest_event_of(line.substr(0, end)));
-    after_ = after;
+    const bool is_quiet = !facts().verbose && facts().in_order;
+    const auto dead = is_quiet ? characters_before_death(line) : std::nullopt;
+    const size_t end = dead ? *dead : end_of_result(line);
+    if (!dead && (end == 0 || end == line.size())) return open_.back().session.take_output(line);
+    if (end > 0) {
+        const size_t after =
+            std::exchange(after_, after_ - std::min(after_, line.size() - end + 1));
+        take(pytest_event_of(line.substr(0, end)));
+        after_ = after;
+    }
     facts().has_progress = facts().has_progress || facts().first_character;
-    take(pytest_event_of(line.substr(end)));
+    if (!dead) return take(pytest_event_of(line.substr(end)));
+    if (!facts().first_character) return;
+    offset_ = after_;
+    end_all();
 }
 
 // pytest's own headings are as wide as its terminal, and in one order.
@@ -289,7 +297,7 @@ void PytestReader::take_in_sections(const PytestEvent& event) {
         open.session.take_crash(event.line);
 }
 
-FinishedPytestSession PytestReader::finish(Open open, std::optional<Held> closing) {
+FinishedPytestSession PytestReader::finish(Open open, std::optional<PendingClosing> closing) {
     const size_t end = closing ? closing->begin : offset_;
     const bool sure = closing && !open.session.is_open() && open.session.agrees(closing->closing);
     open.session.end_results();
@@ -310,7 +318,7 @@ FinishedPytestSession PytestReader::finish(Open open, std::optional<Held> closin
 }
 
 // The session that is innermost.
-void PytestReader::end_session(std::optional<Held> closing) {
+void PytestReader::end_session(std::optional<PendingClosing> closing) {
     FinishedPytestSession session = finish(std::move(open_.back()), std::move(closing));
     open_.pop_back();
     if (open_.empty()) {
@@ -321,13 +329,15 @@ void PytestReader::end_session(std::optional<Held> closing) {
     }
 }
 
-// No more follows: those that are open broke off, or end with the closing that is held.
+// No more follows: those that are open broke off, or end with their pending closing.
 void PytestReader::end_all() {
     for (Open& open : std::exchange(open_, {})) {
         const auto characters = open.session.facts().first_character;
-        std::optional<Held> held = std::move(open.held);
-        if (!open.session.is_empty() || held)
-            see_(finish(std::move(open), std::move(held)));
+        std::optional<PendingClosing> pending = std::move(open.pending);
+        const PytestFacts& facts = open.session.facts();
+        if (!open.session.is_empty() || pending ||
+            (characters && is_cut_off(log_.text, facts.most_in_line, facts.tail)))
+            see_(finish(std::move(open), std::move(pending)));
         else if (characters)
             doubts_.push_back(uncounted_characters(*characters));
     }
@@ -335,8 +345,8 @@ void PytestReader::end_all() {
     begin(offset_);
 }
 
-ModuleRecord settled(FinishedPytestSession session, const ProcessEnd& end) {
-    settle(session.record, session.progress, session.course, end);
+ModuleRecord resolved(FinishedPytestSession session, const ProcessEnd& end) {
+    resolve_unfinished(session.record, session.progress, session.course, end);
     return std::move(session.record);
 }
 
@@ -378,7 +388,7 @@ ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
     }).read();
     FinishedPytestSession own = own_part(std::move(sessions), name_of(Framework::pytest));
     own.record.path = valid_utf8(module);
-    return settled(std::move(own), end);
+    return resolved(std::move(own), end);
 }
 
 std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart& see) {
@@ -387,7 +397,7 @@ std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart&
         PytestReader({file.bytes, {}, valid_utf8(file.name)}, [&](FinishedPytestSession session) {
             any = true;
             const ProcessEnd end = session.end;
-            see(settled(std::move(session), end));
+            see(resolved(std::move(session), end));
         }).read();
     if (!any && doubts.empty()) return {{"log", 0, "it holds no session of pytest"}};
     return doubts;

@@ -84,7 +84,7 @@ void UnnamedPytest::add_counted() {
         if (end_.closing) left[known.state] = counted(known.word);
         left[known.state] = std::max<std::int64_t>(left[known.state] - named[known.state], 0);
     }
-    // What is counted as skipped and has neither a line nor a character are modules that skip as a
+    // Skips that are counted and have neither a line nor a character are modules that skip as a
     // whole, and sub-tests, where the closing counts any.
     const std::int64_t skips = left[State::skipped];
     const std::int64_t beyond =
@@ -133,7 +133,7 @@ void UnnamedPytest::mark_modules(std::int64_t more) {
     }
 }
 
-// Of tests that were collected nothing else is said: the session stopped, or its process died.
+// Adds tests that were collected and have no result: the session stopped, or its process died.
 void UnnamedPytest::add_missing(std::vector<Progress>& progress) {
     const bool died = (facts_.timed_out || end_.died) && !end_.closing;
     const bool in_test = died && !facts_.verbose && facts_.in_order && !facts_.all_ran;

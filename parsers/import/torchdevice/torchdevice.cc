@@ -13,13 +13,13 @@
 
 #include "parsers/closing.h"
 #include "parsers/diagnosis/traceback.h"
-#include "parsers/ending.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/json_document.h"
 #include "parsers/import/unittest/header.h"
 #include "parsers/jsonl.h"
 #include "parsers/outcomes.h"
+#include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
 #include "parsers/unnamed.h"
 #include "runner/base/framework.h"
@@ -70,7 +70,8 @@ void set_outcome(ModuleRecord& record, std::int64_t return_code, double duration
     const ProcessEnd end = end_of(return_code);
     const bool exited = end.kind == ProcessEnd::Kind::exited;
     if (!exited || return_code == kNoTests) {
-        settle(record, {}, {.ready = true, .finished = exited, .fixture = {}, .last_end = {}}, end);
+        resolve_unfinished(record, {},
+                           {.ready = true, .finished = exited, .fixture = {}, .last_end = {}}, end);
     } else if (return_code != 0) {
         CaseRecord& row = record.cases.emplace_back();
         row.id = record.path + "::<module>";
@@ -198,9 +199,10 @@ class ScriptRun {
             return record;
         }
         const bool due = std::exchange(due_, false);
-        settle(record, {}, {},
-               {due ? ProcessEnd::Kind::stopped : ProcessEnd::Kind::not_run, 0,
-                due ? "the log breaks off while it runs" : "the log breaks off before it"});
+        resolve_unfinished(
+            record, {}, {},
+            {due ? ProcessEnd::Kind::stopped : ProcessEnd::Kind::not_run, 0,
+             due ? "the log breaks off while it runs" : "the log breaks off before it"});
         return record;
     }
 
@@ -271,8 +273,9 @@ class Module {
         record_.collected = static_cast<std::int64_t>(record_.cases.size());
         const std::vector<Progress> progress(record_.cases.size(), Progress::ended);
         const bool finished = record_.closing.has_value();
-        settle(record_, progress,
-               {.ready = true, .finished = finished, .fixture = {}, .last_end = {}}, end);
+        resolve_unfinished(record_, progress,
+                           {.ready = true, .finished = finished, .fixture = {}, .last_end = {}},
+                           end);
         return std::move(record_);
     }
 
@@ -319,9 +322,9 @@ class Module {
         return place_of_class(dotted).classes;
     }
 
-    // What the log closed with, and rows for what it counts and nothing names. What the script
-    // gives as passed is the rest, and never less than 0: skips and errors of fixtures are no
-    // tests.
+    // The totals of the log, and rows for tests that it counts and nothing names. The number that
+    // the script gives as passed is the rest, and never less than 0: skips and errors of fixtures
+    // are no tests.
     void read_totals() {
         const json& summary = child_at(entry_, "individual_log_summary");
         const auto count = [&](const char* key) {

@@ -1,4 +1,4 @@
-// What one line of the text of unittest's runner is, or of the package unittest-xml-reporting: an
+// One line of the text of unittest's runner, or of the package unittest-xml-reporting, as an
 // event, told by the line alone. Not for what it means where it stands (run.h).
 #pragma once
 

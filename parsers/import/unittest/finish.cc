@@ -18,7 +18,7 @@ namespace compat::parsers {
 
 namespace {
 
-using Said = UnittestFacts::Said;
+using Outcomes = UnittestFacts::Outcomes;
 using Section = UnittestFacts::Section;
 
 constexpr std::string_view kAdvice =
@@ -64,7 +64,7 @@ void Sections::add(const Section& section) {
     if (section.state == State::xpassed) {
         // Where there are lines of tests, they have said so.
         if (header && !facts_.verbose)
-            facts_.said[owner_of(*header, section.state, false)].good = State::xpassed;
+            facts_.outcomes[owner_of(*header, section.state, false)].good = State::xpassed;
         return;
     }
     if (!header) {
@@ -92,11 +92,11 @@ void Sections::add(const Section& section) {
     }
 }
 
-// Of several tests with the name the next one whose line says that it broke so.
+// Takes the next one of several tests with the name whose line says that it broke so.
 size_t Sections::owner_of(const UnittestHeader& header, State state, bool of_subtest) {
     const auto last = facts_.find(header);
     if (!last) {
-        facts_.said.emplace_back();
+        facts_.outcomes.emplace_back();
         facts_.cases.push_back(names_.case_of(header));
         return facts_.cases.size() - 1;
     }
@@ -108,7 +108,7 @@ size_t Sections::owner_of(const UnittestHeader& header, State state, bool of_sub
         std::reverse(namesakes.begin(), namesakes.end());
     }
     for (size_t& at = next[state == State::failed]; at < namesakes.size();)
-        if (const size_t i = namesakes[at++]; facts_.said[i].broken == state) return i;
+        if (const size_t i = namesakes[at++]; facts_.outcomes[i].broken == state) return i;
     return *last;
 }
 
@@ -123,32 +123,32 @@ SubCase& Sections::subcase(size_t i, const std::string& label) {
 }
 
 // Sections are printed errors first; which came first in the test, its lines tell.
-void resolve_broken(CaseRecord& c, const Said& said) {
-    if (said.good == State::skipped && !c.pseudo)
+void resolve_broken(CaseRecord& c, const Outcomes& outcomes) {
+    if (outcomes.good == State::skipped && !c.pseudo)
         c.call_state = State::skipped;
     else
         c.reason.clear();
     c.state = has_failure(c, State::failed) ? State::failed : State::errored;
-    if (said.broken && has_failure(c, *said.broken)) c.state = *said.broken;
+    if (outcomes.broken && has_failure(c, *outcomes.broken)) c.state = *outcomes.broken;
     if (c.failure->counted == c.state) return;
     std::swap(*c.failure, *std::find_if(c.also.begin(), c.also.end(),
                                         [&](const Failure& f) { return f.counted == c.state; }));
 }
 
 // How far the test came, with its state where it ended.
-Progress resolve(CaseRecord& c, const Said& said, bool finished) {
+Progress resolve(CaseRecord& c, const Outcomes& outcomes, bool finished) {
     const bool failed = has(c.subcases, State::failed);
     if (c.failure) {
-        resolve_broken(c, said);
+        resolve_broken(c, outcomes);
     } else if (failed || has(c.subcases, State::errored)) {
         c.state = failed ? State::failed : State::errored;
         c.call_state = State::passed;
         c.reason.clear();
-    } else if (said.good || said.broken) {
-        // What broke has a section: the test had printed the word.
-        c.state = said.good ? *said.good : *said.broken;
-    } else if (said.soft && (finished || said.soft_is_last)) {
-        c.state = *said.soft;
+    } else if (outcomes.good || outcomes.broken) {
+        // Every test that broke has a section: this one had printed the word.
+        c.state = outcomes.good ? *outcomes.good : *outcomes.broken;
+    } else if (outcomes.glued && (finished || outcomes.glued_is_last)) {
+        c.state = *outcomes.glued;
     } else if (has(c.subcases, State::skipped)) {
         c.state = State::skipped;
         c.call_state = State::passed;
@@ -256,7 +256,8 @@ FinishedUnittestRun finish_unittest_run(UnittestRun run, std::optional<Closing> 
     record.framework = name_of(Framework::unittest);
     Sections(facts, names, record.diagnostics).add_all();
     for (size_t i = 0; i < facts.cases.size(); ++i)
-        finished.progress.push_back(resolve(facts.cases[i], facts.said[i], closing.has_value()));
+        finished.progress.push_back(
+            resolve(facts.cases[i], facts.outcomes[i], closing.has_value()));
     record.cases = std::move(facts.cases);
     number_repeated_ids(record.cases);
     record.closing = std::move(closing);
@@ -270,12 +271,10 @@ FinishedUnittestRun finish_unittest_run(UnittestRun run, std::optional<Closing> 
     record.collected = static_cast<std::int64_t>(record.cases.size());
     if (!record.closing) return finished;
     if (!fits)
-        add_doubt(record, end, "the closing is not of what stands before it", kAdvice);
+        add_doubt(record, end, "the closing line counts other tests than the lines before it show",
+                  kAdvice);
     else
         check_totals(record, end, kAdvice);
-    if (facts.verbose && facts.first_character)
-        record.diagnostics.push_back({"log", static_cast<std::int64_t>(*facts.first_character),
-                                      "characters like those of tests, in front of a run"});
     return finished;
 }
 

@@ -62,7 +62,7 @@ class UnittestNames {
     std::string prefix_;  // "tests/test_a.py::Outer.Inner::"
 };
 
-// What a case is found by: the name that it has, and its phase.
+// A case is found by its name and its phase.
 [[nodiscard]] std::string unittest_name_of(const UnittestHeader& header);
 [[nodiscard]] Phase unittest_phase_of(const UnittestHeader& header);
 

@@ -34,10 +34,10 @@ std::optional<size_t> UnittestFacts::find(const UnittestHeader& header) {
 void UnittestRun::take_test(const UnittestHeader& header, UnittestNames& names, size_t after) {
     if (!facts_.cases.empty() && header.key == key_) {
         // Python 3.12 prints it once more for a second status, and after sub-tests.
-        const UnittestFacts::Said& said = facts_.said.back();
+        const UnittestFacts::Outcomes& outcomes = facts_.outcomes.back();
         const bool has_subs =
             !facts_.subs.empty() && facts_.subs.back().cases == facts_.cases.size();
-        if (said.broken || said.good == State::skipped || has_subs) return;
+        if (outcomes.broken || outcomes.good == State::skipped || has_subs) return;
     }
     facts_.verbose = true;
     key_ = header.key;
@@ -45,40 +45,40 @@ void UnittestRun::take_test(const UnittestHeader& header, UnittestNames& names, 
     facts_.tail = after;
     facts_.cases.push_back(names.case_of(header));
     facts_.begun += facts_.cases.back().started;
-    UnittestFacts::Said& said = facts_.said.emplace_back();
-    said.ordinal = facts_.begun;
-    said.after = after;
+    UnittestFacts::Outcomes& outcomes = facts_.outcomes.emplace_back();
+    outcomes.ordinal = facts_.begun;
+    outcomes.after = after;
 }
 
 void UnittestRun::take_status(const UnittestStatus& status, size_t after) {
     // The line of a test that another one printed: what follows is that one's own outcome. A
     // fixture says no more than that it broke or skips.
-    if (const size_t last = facts_.said.size();
-        last > 1 && !facts_.said[last - 1].is_open() && facts_.said[last - 2].is_open() &&
-        !facts_.said[last - 2].soft && status.state != State::errored &&
+    if (const size_t last = facts_.outcomes.size();
+        last > 1 && !facts_.outcomes[last - 1].is_open() && facts_.outcomes[last - 2].is_open() &&
+        !facts_.outcomes[last - 2].glued && status.state != State::errored &&
         status.state != State::skipped)
         (void)cut(last - 1);
     facts_.tail = after;
-    if (!is_open() && (status.state == State::skipped || facts_.said.empty())) {
+    if (!is_open() && (status.state == State::skipped || facts_.outcomes.empty())) {
         // A class or module fixture that skips all under it is not named, up to Python 3.10.
         if (status.state != State::skipped) return;
         facts_.verbose = true;
         facts_.skips.push_back({status.reason, facts_.cases.size()});
         return;
     }
-    UnittestFacts::Said& said = facts_.said.back();
+    UnittestFacts::Outcomes& outcomes = facts_.outcomes.back();
     facts_.cases.back().duration_s += status.duration_s;
     if (is_failure(status.state)) {
-        if (!said.broken) said.broken = status.state;
+        if (!outcomes.broken) outcomes.broken = status.state;
         return;
     }
-    said.good = status.state;
+    outcomes.good = status.state;
     facts_.cases.back().reason = status.reason;
 }
 
 void UnittestRun::take_subtest(const UnittestEvent& event) {
     if (facts_.cases.empty() || event.header->key != key_) return take_text(event.line);
-    facts_.said.back().told_of = true;
+    facts_.outcomes.back().told_of = true;
     facts_.subs.push_back({{valid_utf8(event.rest), event.status.state, event.status.reason, {}},
                            facts_.cases.size()});
 }
@@ -89,9 +89,9 @@ void UnittestRun::take_text(std::string_view line) {
     if (!is_open()) return;
     // A dump's frames end with names of functions.
     const auto status = dying_ ? std::nullopt : unittest_status_at_end(line);
-    facts_.said.back().soft_is_last = status.has_value();
+    facts_.outcomes.back().glued_is_last = status.has_value();
     if (!status) return;
-    facts_.said.back().soft = status->state;
+    facts_.outcomes.back().glued = status->state;
     facts_.cases.back().duration_s = status->duration_s;
     facts_.cases.back().reason = status->reason;
 }
@@ -99,13 +99,16 @@ void UnittestRun::take_text(std::string_view line) {
 void UnittestRun::take_characters(std::string_view characters, size_t offset, size_t after) {
     if (facts_.verbose) return take_text(characters);
     if (!facts_.first_character) facts_.first_character = offset;
-    for (const char c : characters) ++facts_.characters[*unittest_state_of(c)];
+    std::int64_t in_line = 0;
+    for (const char c : characters)
+        if (const auto state = unittest_state_of(c)) ++facts_.characters[*state], ++in_line;
+    facts_.most_in_line = std::max(facts_.most_in_line, in_line);
     facts_.tail = after;
 }
 
 void UnittestRun::take_captured() {
     captured_ = true;
-    if (!facts_.said.empty() && facts_.sections.empty()) facts_.said.back().reopened = true;
+    if (!facts_.outcomes.empty() && facts_.sections.empty()) facts_.outcomes.back().reopened = true;
 }
 
 void UnittestRun::take_duration(const UnittestEvent& event) {
@@ -122,7 +125,7 @@ bool UnittestRun::open_section(const UnittestEvent& title, size_t offset, size_t
                                offset, body, body, facts_.cases.size()});
     // Nothing stands under the title of an unexpected success.
     section_is_open_ = title.status.state != State::xpassed;
-    if (found) facts_.said[*found].told_of = true;
+    if (found) facts_.outcomes[*found].told_of = true;
     if (title.header && !facts_.verbose && is_failure(title.status.state) &&
         !unittest_fixture_of(title.header->method))
         broken_.insert(unittest_name_of(*title.header));
@@ -135,31 +138,33 @@ void UnittestRun::close_section(size_t end) {
 }
 
 std::optional<UnittestRun> UnittestRun::take_inner(const Closing& closing) {
-    const auto outer =
-        std::lower_bound(facts_.said.begin(), facts_.said.end(), facts_.begun - *closing.ran,
-                         [](const UnittestFacts::Said& said, std::int64_t ordinal) {
-                             return said.ordinal < ordinal;
-                         });
-    if (*closing.ran == 0 || *closing.ran >= facts_.begun || outer == facts_.said.end() ||
+    const auto outer = std::lower_bound(
+        facts_.outcomes.begin(), facts_.outcomes.end(), facts_.begun - *closing.ran,
+        [](const UnittestFacts::Outcomes& outcomes, std::int64_t ordinal) {
+            return outcomes.ordinal < ordinal;
+        });
+    if (*closing.ran == 0 || *closing.ran >= facts_.begun || outer == facts_.outcomes.end() ||
         (!outer->is_open() && !outer->reopened))
         return std::nullopt;
-    return cut(static_cast<size_t>(outer - facts_.said.begin()) + 1);
+    return cut(static_cast<size_t>(outer - facts_.outcomes.begin()) + 1);
 }
 
 bool UnittestRun::fits(const Closing& closing) const {
     if (!facts_.verbose) return fits_characters(closing);
-    if (!facts_.said.empty() && facts_.said.back().is_open() && !facts_.said.back().soft)
+    if (!facts_.outcomes.empty() && facts_.outcomes.back().is_open() &&
+        !facts_.outcomes.back().glued)
         return false;
     const std::int64_t more = facts_.begun - *closing.ran;
     if (more == 0) return true;
     // Python 3.12.1 does not count what decorators skip.
     if (more < 0 || more > count_in(closing, "skipped")) return false;
-    return std::none_of(
-        facts_.said.begin(), facts_.said.end(),
-        [](const UnittestFacts::Said& said) { return said.is_open() && !said.soft; });
+    return std::none_of(facts_.outcomes.begin(), facts_.outcomes.end(),
+                        [](const UnittestFacts::Outcomes& outcomes) {
+                            return outcomes.is_open() && !outcomes.glued;
+                        });
 }
 
-// Of each character there are as many as the closing counts; fewer, where tests printed between
+// There are as many of each character as the closing counts; fewer, where tests printed between
 // them, or none at all (-q).
 bool UnittestRun::fits_characters(const Closing& closing) const {
     std::int64_t passed = *closing.ran - static_cast<std::int64_t>(broken_.size());
@@ -178,8 +183,19 @@ bool UnittestRun::fits_characters(const Closing& closing) const {
     return !fewer || facts_.printed || !facts_.first_character;
 }
 
+bool UnittestRun::join(const OutcomeCounts& before, const Closing& closing, bool exactly) {
+    if (facts_.verbose) return false;
+    const UnittestFacts own = facts_;
+    for (size_t i = 0; i < before.size(); ++i) facts_.characters[i] += before[i];
+    facts_.first_character = facts_.begin;
+    facts_.printed = !exactly;
+    const bool joined = fits_characters(closing);
+    if (!joined) facts_ = own;
+    return joined;
+}
+
 UnittestRun UnittestRun::cut(size_t from) {
-    UnittestFacts::Said& outer = facts_.said[from - 1];
+    UnittestFacts::Outcomes& outer = facts_.outcomes[from - 1];
     UnittestRun inner(facts_.text, outer.after);
     inner.facts_.verbose = true;
     inner.facts_.begun = std::exchange(facts_.begun, outer.ordinal) - outer.ordinal;
@@ -193,10 +209,11 @@ UnittestRun UnittestRun::cut(size_t from) {
     const auto at = static_cast<std::ptrdiff_t>(from);
     inner.facts_.cases.assign(std::make_move_iterator(facts_.cases.begin() + at),
                               std::make_move_iterator(facts_.cases.end()));
-    inner.facts_.said.assign(facts_.said.begin() + at, facts_.said.end());
-    for (UnittestFacts::Said& said : inner.facts_.said) said.ordinal -= outer.ordinal;
+    inner.facts_.outcomes.assign(facts_.outcomes.begin() + at, facts_.outcomes.end());
+    for (UnittestFacts::Outcomes& outcomes : inner.facts_.outcomes)
+        outcomes.ordinal -= outer.ordinal;
     facts_.cases.resize(from);
-    facts_.said.resize(from);
+    facts_.outcomes.resize(from);
     key_.clear();
     return inner;
 }

@@ -10,22 +10,22 @@
 #include <unordered_set>
 #include <vector>
 
-#include "parsers/ending.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/unittest/event.h"
 #include "parsers/outcomes.h"
 #include "parsers/record.h"
+#include "parsers/resolve_unfinished.h"
 #include "parsers/unnamed.h"
 
 namespace compat::parsers {
 
-// What a run's lines said. Offsets are of `text`.
+// The facts that a run's lines give. Offsets are of `text`.
 struct UnittestFacts {
-    struct Said {
+    struct Outcomes {
         std::optional<State> good;    // the last status in a line of its own that is no failure
         std::optional<State> broken;  // the first that is one
-        std::optional<State> soft;    // at the end of the test's own output
-        bool soft_is_last = false;    // no output followed it
+        std::optional<State> glued;   // at the end of the test's own output
+        bool glued_is_last = false;   // no output followed it
         bool told_of = false;         // by a section, or by the line of a sub-test that broke
         bool reopened = false;        // what it had printed stands behind its status once more (-b)
         std::int64_t ordinal = 0;     // how many tests had begun, with it
@@ -58,8 +58,8 @@ struct UnittestFacts {
     size_t begin = 0;
     size_t tail = 0;  // behind the last thing that the run said of its tests
     std::vector<CaseRecord> cases;
-    CaseNames names;         // of them
-    std::vector<Said> said;  // of each
+    CaseNames names;                 // of them
+    std::vector<Outcomes> outcomes;  // of each
     std::vector<Section> sections;
     std::vector<Skip> skips;
     std::vector<Sub> subs;
@@ -67,7 +67,8 @@ struct UnittestFacts {
     std::int64_t begun = 0;      // tests
     OutcomeCounts characters{};  // in lines of their own
     std::optional<size_t> first_character;
-    bool printed = false;  // something else stands among the characters
+    std::int64_t most_in_line = 0;  // characters
+    bool printed = false;           // something else stands among the characters
 
     // The last case that a header speaks of.
     [[nodiscard]] std::optional<size_t> find(const UnittestHeader& header);
@@ -82,13 +83,13 @@ class UnittestRun {
 
     // A test's line; what stands behind its name begins at `after`.
     void take_test(const UnittestHeader& header, UnittestNames& names, size_t after);
-    // Of the test that is open, else of a class or module fixture that is not named.
+    // For the test that is open, else for a class or module fixture that is not named.
     void take_status(const UnittestStatus& status, size_t after);
     void take_subtest(const UnittestEvent& event);
-    // What is none of unittest's own lines. It may end with the status of the test that is open.
+    // Takes any other line. It may end with the status of the test that is open.
     void take_text(std::string_view line);
     void take_characters(std::string_view characters, size_t offset, size_t after);
-    // What a test that broke had printed follows.
+    // The output of a test that broke follows.
     void take_captured();
     void take_duration(const UnittestEvent& event);
     // False: a test printed it, for there are lines of tests, and none of this one. The double rule
@@ -99,6 +100,9 @@ class UnittestRun {
 
     // Whether it counts what was seen, and no test is open.
     [[nodiscard]] bool fits(const Closing& closing) const;
+    // Takes characters in front of it, too, if the closing counts these and its own; not `exactly`:
+    // or more.
+    bool join(const OutcomeCounts& before, const Closing& closing, bool exactly);
     // All that it counts, if that came since a test that is open: that one ran it, or its process
     // died there.
     [[nodiscard]] std::optional<UnittestRun> take_inner(const Closing& closing);
@@ -108,15 +112,15 @@ class UnittestRun {
     }
     // The last test has not ended, or not for sure.
     [[nodiscard]] bool is_open() const {
-        return !facts_.said.empty() && facts_.said.back().is_open();
+        return !facts_.outcomes.empty() && facts_.outcomes.back().is_open();
     }
-    // What tests printed stands among the run's own lines, or in the last section (-b).
+    // Output of tests stands among the run's own lines, or in the last section (-b).
     [[nodiscard]] bool is_captured() const { return captured_; }
     [[nodiscard]] UnittestFacts& facts() { return facts_; }
 
   private:
     [[nodiscard]] bool fits_characters(const Closing& closing) const;
-    // What came since the last test before case `from` began, as a run of its own.
+    // Cuts off all that came since the last test before case `from` began, as a run of its own.
     UnittestRun cut(size_t from);
 
     UnittestFacts facts_;
@@ -127,8 +131,9 @@ class UnittestRun {
     std::unordered_set<std::string> broken_;  // tests that have sections, of a run without lines
 };
 
-// Of a run with its closing, which begins at `end`, or of one that breaks off there. Unnamed tests
-// have `room`. The record is not settled yet: `progress` says how far each of its cases came.
+// Finishes a run with its closing, which begins at `end`, or one that breaks off there. Unnamed
+// tests have `room`. The record is not resolved yet: `progress` says how far each of its cases
+// came.
 struct FinishedUnittestRun {
     ModuleRecord record;
     std::vector<Progress> progress;

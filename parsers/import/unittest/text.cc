@@ -41,12 +41,20 @@ class UnittestReader {
         Closing closing;
         size_t end;
     };
+    // Lines in front of the words of a death: a run of its own, or a test had printed the
+    // words.
+    struct Killed {
+        UnittestRun run;
+        size_t end;
+    };
 
     void take(const UnittestEvent& event);
     [[nodiscard]] bool take_closing_lines(const UnittestEvent& event);
     void take_title(const UnittestEvent& event);
     void take_result(const UnittestEvent& event);
     [[nodiscard]] bool take_documented(const UnittestEvent& event);
+    [[nodiscard]] bool take_death(std::string_view line);
+    void join_killed(const Closing& closing);
     void take_test(const UnittestHeader& header, std::string_view rest);
     void end_run(std::optional<Closing> closing, size_t end);
     void hand_on(UnittestRun run, std::optional<Closing> closing, size_t end);
@@ -68,8 +76,9 @@ class UnittestReader {
     std::string ran_;         // "Ran 3 tests in 0.1s", until its verdict
     std::string documented_;  // a test's name, whose docstring follows
     // The last closing that is not of what was seen: if more of the run follows, it was printed.
-    std::optional<std::pair<Closing, size_t>> held_;
+    std::optional<std::pair<Closing, size_t>> pending_;
     std::vector<Inner> inner_;
+    std::vector<Killed> killed_;
     size_t searched_ = 0;  // up to where for words of a death
 };
 
@@ -112,9 +121,9 @@ void UnittestReader::take(const UnittestEvent& event) {
             break;
     }
     if (title_lines_ > 0) --title_lines_;
-    if (held_ && event.kind == LineKind::characters && !run_.facts().verbose) held_.reset();
+    if (pending_ && event.kind == LineKind::characters && !run_.facts().verbose) pending_.reset();
     const bool is_test = event.kind == LineKind::test || event.kind == LineKind::heading;
-    if (held_ && is_test && !run_.is_captured()) end_run(std::nullopt, offset_);
+    if (pending_ && is_test && !run_.is_captured()) end_run(std::nullopt, offset_);
     if (stage_ == Stage::results)
         take_result(event);
     else if (stage_ == Stage::durations && event.kind == LineKind::duration)
@@ -131,13 +140,14 @@ bool UnittestReader::take_closing_lines(const UnittestEvent& event) {
     if (event.kind == LineKind::blank) return true;
     auto closing = unittest_closing_of(std::exchange(ran_, {}), event.line);
     if (!closing) return false;
+    join_killed(*closing);
     if (run_.fits(*closing)) {
         end_run(std::move(closing), rule_);
     } else if (auto inner = run_.take_inner(*closing)) {
         inner_.push_back({std::move(*inner), std::move(*closing), rule_});
         stage_ = Stage::results;
     } else if (!run_.is_open()) {
-        held_ = {std::move(*closing), rule_};
+        pending_ = {std::move(*closing), rule_};
     }
     return true;
 }
@@ -145,7 +155,7 @@ bool UnittestReader::take_closing_lines(const UnittestEvent& event) {
 void UnittestReader::take_title(const UnittestEvent& event) {
     if (!run_.open_section(event, title_, after_)) return;
     stage_ = Stage::sections;
-    held_.reset();
+    pending_.reset();
     // A docstring's first line may stand between the title and its rule.
     title_lines_ = event.status.state == State::xpassed ? 0 : 2;
 }
@@ -174,8 +184,31 @@ void UnittestReader::take_result(const UnittestEvent& event) {
     const auto header = run_.is_open() ? std::nullopt : header_within(event.line);
     if (header)
         take_test(*header, header->rest.substr(kEllipsis.size()));
-    else
+    else if (!take_death(event.line))
         run_.take_text(event.line);
+}
+
+// For a run that is not verbose.
+bool UnittestReader::take_death(std::string_view line) {
+    const auto characters = run_.facts().verbose ? std::nullopt : characters_before_death(line);
+    if (!characters) return false;
+    if (*characters > 0)
+        run_.take_characters(line.substr(0, *characters), offset_,
+                             after_ - std::min(after_, line.size() - *characters + 1));
+    if (!run_.facts().first_character) return false;
+    killed_.push_back({std::exchange(run_, UnittestRun(text_, after_)), after_});
+    return true;
+}
+
+// If its own characters are not all that the closing counts, a test had printed the words.
+void UnittestReader::join_killed(const Closing& closing) {
+    if (killed_.empty()) return;
+    OutcomeCounts before{};
+    for (Killed& one : killed_)
+        for (size_t i = 0; i < before.size(); ++i) before[i] += one.run.facts().characters[i];
+    if (run_.join(before, closing, true) ||
+        (!run_.fits(closing) && run_.join(before, closing, false)))
+        killed_.clear();
 }
 
 // The first line of a docstring, which stands under the test's name.
@@ -190,14 +223,17 @@ bool UnittestReader::take_documented(const UnittestEvent& event) {
     return true;
 }
 
-// What follows a test's name is its outcome, its own output, or, where it ended without a word (its
+// After a test's name come its outcome, its output, or, where it ended without a word (its
 // sub-tests failed, up to Python 3.10), the next test's name.
 void UnittestReader::take_test(const UnittestHeader& header, std::string_view rest) {
+    if (!run_.facts().verbose && run_.facts().sections.empty() &&
+        (run_.facts().first_character || !killed_.empty()))
+        end_run(std::nullopt, offset_);
     // The run broke off in the test before: the log says that its process died.
     if (run_.is_open()) {
-        const UnittestFacts::Said& open = run_.facts().said.back();
+        const UnittestFacts::Outcomes& open = run_.facts().outcomes.back();
         const size_t from = std::max(open.after, std::exchange(searched_, offset_));
-        if (!open.soft && from < offset_ && printed_end(text_.substr(from, offset_ - from)))
+        if (!open.glued && from < offset_ && printed_end(text_.substr(from, offset_ - from)))
             end_run(std::nullopt, offset_);
     }
     UnittestEvent event{.kind = LineKind::test, .line = rest, .header = header, .rest = rest};
@@ -215,14 +251,18 @@ void UnittestReader::take_test(const UnittestHeader& header, std::string_view re
 void UnittestReader::end_run(std::optional<Closing> closing, size_t end) {
     UnittestRun run = std::exchange(run_, UnittestRun(text_, after_));
     std::vector<Inner> inner = std::exchange(inner_, {});
-    if (const auto held = std::exchange(held_, std::nullopt); held && !closing)
-        std::tie(closing, end) = *held;
+    if (const auto pending = std::exchange(pending_, std::nullopt); pending && !closing)
+        std::tie(closing, end) = *pending;
     stage_ = Stage::results;
     title_lines_ = 0;
+    for (Killed& one : std::exchange(killed_, {}))
+        hand_on(std::move(one.run), std::nullopt, one.end);
     const auto characters = run.facts().first_character;
     const size_t tail = std::min(end, run.facts().tail);
     const bool broke_off = !closing;
-    if (closing || !run.is_empty() || (characters && printed_end(text_.substr(tail, end - tail))))
+    const bool cut_off = characters && (is_cut_off(text_, run.facts().most_in_line, tail) ||
+                                        printed_end(text_.substr(tail, end - tail)));
+    if (closing || !run.is_empty() || cut_off)
         hand_on(std::move(run), std::move(closing), end);
     else if (characters)
         doubts_.push_back(uncounted_characters(*characters));
@@ -237,7 +277,7 @@ void UnittestReader::hand_on(UnittestRun run, std::optional<Closing> closing, si
          text_.substr(tail, end - tail));
 }
 
-ModuleRecord settled(FinishedUnittestRun run, const ProcessEnd& end) {
+ModuleRecord resolved(FinishedUnittestRun run, const ProcessEnd& end) {
     const bool finished = run.record.closing.has_value();
     // Up to Python 3.10 a test whose sub-tests fail ends without a word: of those that began
     // without one, the process died in the last.
@@ -248,8 +288,8 @@ ModuleRecord settled(FinishedUnittestRun run, const ProcessEnd& end) {
         run.record.cases[i].reason = kBrokenOff.detail;
     }
     const bool ready = finished || !run.record.cases.empty();
-    settle(run.record, run.progress,
-           {.ready = ready, .finished = finished, .fixture = {}, .last_end = {}}, end);
+    resolve_unfinished(run.record, run.progress,
+                       {.ready = ready, .finished = finished, .fixture = {}, .last_end = {}}, end);
     return std::move(run.record);
 }
 
@@ -263,7 +303,7 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
     }).read();
     FinishedUnittestRun own = own_part(std::move(runs), name_of(Framework::unittest));
     own.record.path = valid_utf8(module);
-    return settled(std::move(own), end);
+    return resolved(std::move(own), end);
 }
 
 std::vector<Diagnostic> read_unittest_text(const ForeignFile& file, const SeePart& see) {
@@ -275,7 +315,7 @@ std::vector<Diagnostic> read_unittest_text(const ForeignFile& file, const SeePar
                                          run.record.closing
                                              ? kInOrder
                                              : printed_end(tail).value_or(kBrokenOff);
-                                     see(settled(std::move(run), end));
+                                     see(resolved(std::move(run), end));
                                  })
                       .read();
     if (!any && doubts.empty()) return {{"log", 0, "it holds no run of unittest"}};

@@ -12,11 +12,11 @@
 
 namespace compat::parsers {
 
-// Of `python -m unittest -v` of one module.
+// Reads the output of `python -m unittest -v` of one module.
 [[nodiscard]] ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
                                                std::string_view module);
 
-// Of a file that others made (foreign.h; docs/reference/import-formats.md says what is understood).
+// Reads a file that others made (foreign.h, docs/reference/import-formats.md).
 [[nodiscard]] std::vector<Diagnostic> read_unittest_text(const ForeignFile& file,
                                                          const SeePart& see);
 [[nodiscard]] int unittest_text_likeness(std::string_view beginning, std::string_view end);

@@ -1,4 +1,4 @@
-// What became of the tests that never said how they ended, and of the module as a whole: decided
+// Resolves the states of tests that never said how they ended, and the module's outcome: decided
 // from how far each test had come and how the process ended. Shared by every dialect.
 #pragma once
 
@@ -41,7 +41,7 @@ struct Course {
 //  - What was collected and never started is not_run, and its reason names what stopped it.
 //  - A module of which nothing at all is known (never started, not spawned, stopped in its import)
 //    has the pseudo-case as not_run; a job that was never started has no cases.
-void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
-            const ProcessEnd& end);
+void resolve_unfinished(ModuleRecord& record, std::span<const Progress> progress,
+                        const Course& course, const ProcessEnd& end);
 
 }  // namespace compat::parsers

@@ -1,4 +1,4 @@
-#include "parsers/ending.h"
+#include "parsers/resolve_unfinished.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using EndKind = ProcessEnd::Kind;
 
-// What each kind of end makes of the module, and of whatever was under way.
+// The outcome of the module, and the state of whatever was under way, by kind of end.
 struct EndTraits {
     bool is_death;
     State inside;
@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 4> kBrokenWords{"failed", "failures", "er
                                                        "unexpected successes"};
 constexpr int kInterrupted = 2;  // pytest's: a plugin or an error in collection stopped it
 
-// What became of the module.
+// The module's outcome.
 struct Finding {
     ModuleOutcome outcome;
     std::string reason;
@@ -56,7 +56,7 @@ struct Finding {
     std::optional<std::string> row{};
 };
 
-struct Settling {
+struct Resolving {
     ModuleRecord& record;
     std::span<const Progress> progress;
     const Course& course;
@@ -67,8 +67,8 @@ struct Settling {
     const FrameworkTraits* named = compat::traits_of(record.framework);
     const FrameworkTraits& framework = named ? *named : kFrameworks.front();
 
-    void settle() {
-        const CaseRecord* overdue = settle_overdue();
+    void resolve() {
+        const CaseRecord* overdue = resolve_overdue();
         Finding found = course.finished ? finished(overdue) : cut_short(overdue);
         record.ready = course.ready || course.finished;
         record.finished = course.finished;
@@ -176,7 +176,7 @@ struct Settling {
     }
 
     // The test for whose time-out the process was ended, where it has ended nevertheless.
-    const CaseRecord* settle_overdue() {
+    const CaseRecord* resolve_overdue() {
         if (end.kind != EndKind::timed_out || !end.of_test || end.limit_s <= 0) return nullptr;
         for (size_t i = progress.size(); i-- > 0;) {
             CaseRecord& c = record.cases[i];
@@ -241,7 +241,7 @@ struct Settling {
         const bool by_signal = end.kind == EndKind::signaled && end.code == SIGINT;
         if (by_signal && type == "KeyboardInterrupt") return type;
         if (end.kind != EndKind::exited) return {};
-        // What broke pytest itself ends it, whatever it was.
+        // Any exception that broke pytest itself ends it.
         const bool of_session = last.pseudo && last.id == record.path + "::<session>";
         return of_session || std::ranges::count(kExitTypes, type) > 0 ? type : std::string_view();
     }
@@ -251,9 +251,9 @@ struct Settling {
 
 }  // namespace
 
-void settle(ModuleRecord& record, std::span<const Progress> progress, const Course& course,
-            const ProcessEnd& end) {
-    Settling{record, progress, course, end}.settle();
+void resolve_unfinished(ModuleRecord& record, std::span<const Progress> progress,
+                        const Course& course, const ProcessEnd& end) {
+    Resolving{record, progress, course, end}.resolve();
 }
 
 }  // namespace compat::parsers

@@ -1,11 +1,11 @@
 // The end of a log into a Failure: real dumps of faulthandler's, and logs that only look like one.
-#include "parsers/last_words.h"
+#include "parsers/crash_excerpt.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "parsers/attempt.h"
-#include "parsers/ending.h"
+#include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {
@@ -42,8 +42,8 @@ Current thread 0x00007f0000000001 (most recent call first):
 Extension modules: numpy.core._multiarray_umath (total: 1)
 )";
 
-TEST(LastWords, OfASignalAreTheDumpThatNamesIt) {
-    const Failure f = last_words(kSegvLog, kSegv, kName);
+TEST(CrashExcerpt, OfASignalAreTheDumpThatNamesIt) {
+    const Failure f = crash_excerpt(kSegvLog, kSegv, kName);
     EXPECT_EQ(f.key_line(), "SIGSEGV: Fatal Python error: Segmentation fault");
     const std::vector<Frame> frames{{"/s/tests/test_a.py", 0, "test_b"},
                                     {"/s/tests/test_a.py", 9, "helper"},
@@ -53,17 +53,17 @@ TEST(LastWords, OfASignalAreTheDumpThatNamesIt) {
     EXPECT_THAT(f.traceback, HasSubstr("Extension modules"));
 }
 
-TEST(LastWords, ADumpOfAnotherSignalIsNotOfThisDeath) {
+TEST(CrashExcerpt, ADumpOfAnotherSignalIsNotOfThisDeath) {
     // A child of the suite's crashed into the same log; the process itself exited.
     const std::string log = std::string(kSegvLog) + "the child crashed as expected\n";
-    const Failure f = last_words(log, kExit3, kName);
+    const Failure f = crash_excerpt(log, kExit3, kName);
     EXPECT_EQ(f.key_line(), "exit code 3: the child crashed as expected");
     EXPECT_TRUE(f.frames.empty());
-    EXPECT_TRUE(last_words(log, kAbort, kName).frames.empty());
+    EXPECT_TRUE(crash_excerpt(log, kAbort, kName).frames.empty());
 }
 
-TEST(LastWords, APythonFatalErrorAborts) {
-    const Failure f = last_words(
+TEST(CrashExcerpt, APythonFatalErrorAborts) {
+    const Failure f = crash_excerpt(
         "Fatal Python error: none_dealloc: deallocating None\n"
         "Python runtime state: initialized\n\n"
         "Current thread 0x00007f0000000001 (most recent call first):\n"
@@ -73,8 +73,8 @@ TEST(LastWords, APythonFatalErrorAborts) {
     EXPECT_EQ(f.frames, (std::vector<Frame>{{"/s/a.py", 4, "test_b"}}));
 }
 
-TEST(LastWords, OfATimeOutSayWhereItWas) {
-    const Failure f = last_words(
+TEST(CrashExcerpt, OfATimeOutSayWhereItWas) {
+    const Failure f = crash_excerpt(
         "tests/test_a.py::test_b Thread 0x00007f0000000002 (most recent call first):\n"
         "  File \"/s/beside.py\", line 3 in wait\n\n"
         "Current thread 0x00007f0000000001 (most recent call first):\n"
@@ -87,9 +87,10 @@ TEST(LastWords, OfATimeOutSayWhereItWas) {
     EXPECT_THAT(f.traceback, StartsWith("tests/test_a.py::test_b Thread"));
 }
 
-TEST(LastWords, OfAWaitNameWhoWaited) {
+TEST(CrashExcerpt, OfAWaitNameWhoWaited) {
     const auto said = [](const std::string& stack) {
-        return last_words("Current thread 0x1 (most recent call first):\n" + stack, kTimeout, kName)
+        return crash_excerpt("Current thread 0x1 (most recent call first):\n" + stack, kTimeout,
+                             kName)
             .key_line();
     };
     const std::string harness = "  File \"/opt/_compat_harness/session.py\", line 9 in main\n";
@@ -107,9 +108,9 @@ TEST(LastWords, OfAWaitNameWhoWaited) {
     EXPECT_EQ(said("  <no Python frame>\n"), "timed out");
 }
 
-TEST(LastWords, WithoutADumpAreTheLastLineAfterTheTestsName) {
+TEST(CrashExcerpt, WithoutADumpAreTheLastLineAfterTheTestsName) {
     const auto said = [](std::string_view log) {
-        return last_words(log, kExit3, kName).key_line();
+        return crash_excerpt(log, kExit3, kName).key_line();
     };
     EXPECT_EQ(said("test_b (tests.test_a.A.test_b) ... "), "exit code 3");
     EXPECT_EQ(said("test_a (tests.test_a.A.test_a) ... ok\ntest_b (tests.test_a.A.test_b) ... "),
@@ -118,20 +119,20 @@ TEST(LastWords, WithoutADumpAreTheLastLineAfterTheTestsName) {
     EXPECT_EQ(said("test_b (tests.test_a.A.test_b) ... one\ntwo\n"), "exit code 3: two");
     EXPECT_EQ(said("test_b (tests.test_a.A.test_b)\nIts docstring. ... "), "exit code 3");
     EXPECT_EQ(said(""), "exit code 3");
-    EXPECT_EQ(last_words("m.py::test_b leaving\n", kExit3, "m.py::test_b").message, "leaving");
-    EXPECT_EQ(last_words("m.py::test_b ", kExit3, "m.py::test_b").message, "");
-    EXPECT_EQ(last_words("header\n\nm.py .F", kExit3, "m.py::test_b").message, "");
+    EXPECT_EQ(crash_excerpt("m.py::test_b leaving\n", kExit3, "m.py::test_b").message, "leaving");
+    EXPECT_EQ(crash_excerpt("m.py::test_b ", kExit3, "m.py::test_b").message, "");
+    EXPECT_EQ(crash_excerpt("header\n\nm.py .F", kExit3, "m.py::test_b").message, "");
 }
 
-TEST(LastWords, AreBounded) {
+TEST(CrashExcerpt, AreBounded) {
     std::string log;
     for (int i = 0; i < 100'000; ++i) log += "line " + std::to_string(i) + "\n";
-    const Failure plain = last_words(log, kExit3, kName);
+    const Failure plain = crash_excerpt(log, kExit3, kName);
     EXPECT_EQ(plain.message, "line 99999");
     EXPECT_EQ(std::count(plain.traceback.begin(), plain.traceback.end(), '\n'), 60);
     EXPECT_THAT(plain.traceback, StartsWith("line 99940\n"));
 
-    const Failure wide = last_words(std::string(10'000'000, '\xff'), kExit3, kName);
+    const Failure wide = crash_excerpt(std::string(10'000'000, '\xff'), kExit3, kName);
     EXPECT_LE(wide.traceback.size(), 2 * kLastBytes);
     EXPECT_LE(wide.message.size(), 2000u);
     EXPECT_EQ(valid_utf8(wide.traceback), wide.traceback);
@@ -141,12 +142,12 @@ TEST(LastWords, AreBounded) {
     for (int i = 0; i < 100; ++i)
         threads += "Thread 0x0 (most recent call first):\n  File \"/b.py\", line 1 in wait\n\n";
     threads += "Current thread 0x1 (most recent call first):\n  File \"/a.py\", line 4 in test_b\n";
-    const Failure f = last_words(threads, kTimeout, kName);
+    const Failure f = crash_excerpt(threads, kTimeout, kName);
     EXPECT_EQ(f.message, "in test_b (/a.py:4)");
     EXPECT_THAT(f.traceback, StartsWith("Current thread 0x1"));
 }
 
-TEST(Attempt, RowsOfADeathCarryItsLastWords) {
+TEST(Attempt, RowsOfADeathCarryItsCrashExcerpt) {
     const std::string events =
         R"({"event":"session","pid":7,"format":1,"framework":"unittest"})"
         "\n"
@@ -204,7 +205,7 @@ TEST(Ending, WordsForMemoryAndForATestsOwnLimit) {
 
     const ProcessEnd memory{ProcessEnd::Kind::out_of_memory, 0, "grew to 6.2 GiB, past 6 GiB"};
     EXPECT_EQ(explain(memory), "grew to 6.2 GiB, past 6 GiB (limits.memory)");
-    const Failure f = last_words("working\n", memory, kName);
+    const Failure f = crash_excerpt("working\n", memory, kName);
     EXPECT_EQ(f.key_line(), "out of memory: grew to 6.2 GiB, past 6 GiB (limits.memory)");
 
     ProcessEnd test = kTimeout;

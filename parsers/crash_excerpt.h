@@ -1,5 +1,6 @@
-// What a process left in its log before it died: the Failure of the row that it died in.
-// Not for exceptions that a framework reports (traceback.h) nor for which row that is (ending.h).
+// The Failure of the row in which a process died, from what it left in its log.
+// Not for exceptions that a framework reports (traceback.h) nor for which row that is
+// (resolve_unfinished.h).
 #pragma once
 
 #include <string_view>
@@ -9,7 +10,7 @@
 
 namespace compat::parsers {
 
-// Of one excerpt of a log.
+// The size of one excerpt of a log.
 inline constexpr size_t kLastLines = 60;
 inline constexpr size_t kLastBytes = 16 * 1024;
 
@@ -19,11 +20,11 @@ inline constexpr size_t kLastBytes = 16 * 1024;
 // name, pytest's node id, GoogleTest's full name). `traceback` is the end of the log, or
 // faulthandler's dump where it made one of this death; `frames` are those of the thread that was
 // current then.
-[[nodiscard]] Failure last_words(std::string_view log, const ProcessEnd& end,
-                                 std::string_view test);
+[[nodiscard]] Failure crash_excerpt(std::string_view log, const ProcessEnd& end,
+                                    std::string_view test);
 
-// Gives each row of `record` that the process's end decided its last words. Reads the log only
+// Gives each row of `record` that the process's end decided its crash excerpt. Reads the log only
 // where there is such a row.
-void add_last_words(ModuleRecord& record, const TextSource& log, const ProcessEnd& end);
+void add_crash_excerpts(ModuleRecord& record, const TextSource& log, const ProcessEnd& end);
 
 }  // namespace compat::parsers

@@ -1,4 +1,4 @@
-#include "parsers/last_words.h"
+#include "parsers/crash_excerpt.h"
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -21,7 +21,7 @@ namespace {
 using EndKind = ProcessEnd::Kind;
 using LogLines = std::vector<std::string_view>;
 
-// Of a log of any size; what was said before is of other tests.
+// The part of a log that is searched; text in front of it belongs to other tests.
 constexpr size_t kLogTailBytes = 256 * 1024;
 // Lines before a dump that belong to it: an assertion's text, what a C++ exception said.
 constexpr size_t kLinesBefore = 10;
@@ -69,7 +69,7 @@ bool in_dump(std::string_view line) {
     return line.empty() || line.starts_with("  ") || is_thread(line);
 }
 
-// What the frameworks and we run the suite with.
+// Whether it belongs to a framework or to us, not to the suite.
 bool is_machinery(const Frame& frame) {
     static const RE2 files(
         R"(\A<frozen |/(_compat_harness|_pytest|pluggy)/|/pytest/__|/harness/main\.py\z|)"
@@ -124,7 +124,7 @@ Dump find_dump(const LogLines& lines, const ProcessEnd& end) {
     return at_place(lines, begin, begin, false);
 }
 
-// Of the current thread, outermost first, without the machinery; all of them where it is nothing
+// Frames of the current thread, outermost first, without the machinery; all where it is nothing
 // but that.
 std::vector<Frame> frames_in(const LogLines& lines, const Dump& dump) {
     std::vector<Frame> all;
@@ -170,7 +170,7 @@ std::string excerpt(const LogLines& lines, const Dump& dump) {
     return std::string(kept.substr(0, kept.find_last_not_of('\n') + 1)) + '\n';
 }
 
-// What a line says.
+// A line's words about a death.
 struct Said {
     std::string_view text;  // without the framework's announcement of a test at its start
     bool announces_it;      // the framework announces the test that died
@@ -203,7 +203,7 @@ std::string_view last_line(const LogLines& lines, std::string_view test) {
 
 }  // namespace
 
-Failure last_words(std::string_view log, const ProcessEnd& end, std::string_view test) {
+Failure crash_excerpt(std::string_view log, const ProcessEnd& end, std::string_view test) {
     const LogLines lines = lines_of(log);
     const Dump dump = find_dump(lines, end);
     Failure failure;
@@ -221,18 +221,18 @@ Failure last_words(std::string_view log, const ProcessEnd& end, std::string_view
     return failure;
 }
 
-void add_last_words(ModuleRecord& record, const TextSource& source, const ProcessEnd& end) {
+void add_crash_excerpts(ModuleRecord& record, const TextSource& source, const ProcessEnd& end) {
     const auto died = [](const CaseRecord& c) {
         return !c.failure && (c.state == State::crashed || c.state == State::timed_out);
     };
     if (std::ranges::none_of(record.cases, died)) return;
     const std::string_view log = source.text();
-    // What the framework said last is nothing that its process died of.
+    // The framework's closing does not say why its process died.
     const auto closing = record.finished ? find_closing(log, record.framework) : std::nullopt;
     const std::string_view after = closing ? trimmed(log.substr(closing->end)) : log;
     for (CaseRecord& c : record.cases) {
         if (!died(c)) continue;
-        c.failure = last_words(log, end, c.pseudo ? std::string_view() : c.name);
+        c.failure = crash_excerpt(log, end, c.pseudo ? std::string_view() : c.name);
         if (after.empty()) c.failure->message.clear();
         c.failure->phase = c.phase;
     }

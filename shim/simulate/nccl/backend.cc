@@ -31,11 +31,6 @@ constexpr milliseconds kNcclTimeout(10 * 60 * 1000);
 constexpr milliseconds kLater(30 * 1000);
 constexpr int kMessageTag = 1;
 
-bool is_set(const char* variable) {
-    const char* value = std::getenv(variable);
-    return value && std::string_view(value) != "0";
-}
-
 // The job's group, of all ranks, has no list of them.
 std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
     if (!options.global_ranks_in_group.empty()) return options.global_ranks_in_group;
@@ -45,6 +40,15 @@ std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
 }
 
 std::atomic<std::uint64_t> groups{0};
+
+// How often this process made the group before. Its ranks made it as often: gloo's addresses of an
+// earlier one may still be in the store.
+int times_made(const NcclOptions& options) {
+    static std::mutex mutex;
+    static auto* times = new std::map<std::pair<std::string, std::vector<std::uint64_t>>, int>();
+    const std::lock_guard lock(mutex);
+    return (*times)[{options.group_name, options.global_ranks_in_group}]++;
+}
 
 std::string group_name(const NcclOptions& options) {
     return options.group_name.empty() ? "0" : options.group_name;
@@ -70,10 +74,17 @@ std::exception_ptr broken(const Call& call, std::string_view why) {
 }
 
 // Runs the work's part, whose errors are the work's.
-template <class Part>
-void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call, Part part) {
+template <class Hook, class Part>
+void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call, const Hook& hook,
+              Part part) {
+    const auto begun = std::chrono::steady_clock::now();
     try {
         part();
+        if (hook) {
+            const auto ended = std::chrono::steady_clock::now();
+            (*hook)(std::make_shared<c10d::WorkInfo>(call.type, call.number, begun, ended,
+                                                     ended - begun));
+        }
         work->end();
     } catch (const c10::DistBackendError& error) {
         // gloo's own errors have this type, too, in newer versions of torch.
@@ -117,13 +128,15 @@ NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int si
       options_(std::move(options)),
       make_gloo_(std::move(make_gloo)),
       global_ranks_(global_ranks(*options_, size)),
-      blocking_(is_set("TORCH_NCCL_BLOCKING_WAIT") || is_set("NCCL_BLOCKING_WAIT")),
+      blocking_(c10d::getCvarBool({"TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT"}, false)),
       uid_(groups++),
       mailbox_(std::make_shared<Mailbox>()) {
     if (const char* handling = std::getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         blocking_ |= std::string_view(handling) == "0";
     transfers_ = std::make_shared<const Transfers>(
-        make_gloo_(c10::make_intrusive<c10d::PrefixStore>("compat_gloo", store_), rank, size));
+        make_gloo_(c10::make_intrusive<c10d::PrefixStore>(
+                       "compat_gloo/" + std::to_string(times_made(*options_)), store_),
+                   rank, size));
     if (auto* parent = dynamic_cast<NcclBackend*>(options_->split_from.get())) ++parent->splits_;
     if (options_->global_ranks_in_group.empty())
         Watchdog::instance().join_job(store_->clone(), static_cast<std::uint64_t>(rank),
@@ -205,8 +218,8 @@ void NcclBackend::start(Job job, const c10::intrusive_ptr<NcclWork>& work) {
 }
 
 void NcclBackend::start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work) {
-    lane_.post([job = std::move(job), work, by = transfers_, names = global_ranks_] {
-        run_part(work, job.call, [&] {
+    lane_.post([job = std::move(job), work, by = transfers_, names = global_ranks_, hook = hook_] {
+        run_part(work, job.call, hook, [&] {
             const Timeout timeout = job.timeout + kLater;
             check_agreement(calls_of_all(*by, job.call, timeout), names);
             job.body(*by, timeout);
@@ -217,39 +230,39 @@ void NcclBackend::start_collective(Job job, const c10::intrusive_ptr<NcclWork>& 
 void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& work) {
     const int peer = job.call.root;
     const bool sends = job.call.type == OpType::SEND;
-    message_lanes_[{peer, job.call.type}].post([job = std::move(job), work, by = transfers_,
-                                                mailbox = mailbox_, peer, sends, rank = rank_,
-                                                self = global(rank_), other = global(peer)] {
-        run_part(work, job.call, [&] {
-            const Timeout timeout = job.timeout + kLater;
-            const at::Tensor bytes = host_bytes(job.outputs.front());
-            at::Tensor head = new_bytes(static_cast<std::int64_t>(packed_size(0)));
-            if (sends) {
-                if (peer == rank) return mailbox->put(job.call, bytes.clone());
-                const std::vector<std::uint8_t> call = packed(job.call, 0);
-                std::copy(call.begin(), call.end(), head.data_ptr<std::uint8_t>());
-                by->send(head, peer, kMessageTag, timeout);
-                if (bytes.numel() > 0) by->send(bytes, peer, kMessageTag, timeout);
-                return;
-            }
-            if (peer == rank) {
-                const auto [call, content] = mailbox->take();
-                check_message(call, job.call, other, self);
-                bytes.copy_(content);
-                return;
-            }
-            by->receive(head, peer, kMessageTag, timeout);
-            const Call call = unpacked(head.data_ptr<std::uint8_t>(), 0);
-            if (call.sent != job.call.received || call.dtype != job.call.dtype) {
-                // Its bytes must not be taken for the next message's.
-                const auto size =
-                    call.sent * static_cast<std::int64_t>(c10::elementSize(call.dtype));
-                if (size > 0) by->receive(new_bytes(size), peer, kMessageTag, timeout);
-                check_message(call, job.call, other, self);
-            }
-            if (bytes.numel() > 0) by->receive(bytes, peer, kMessageTag, timeout);
+    message_lanes_[{peer, job.call.type}].post(
+        [job = std::move(job), work, by = transfers_, mailbox = mailbox_, peer, sends, rank = rank_,
+         self = global(rank_), other = global(peer), hook = hook_] {
+            run_part(work, job.call, hook, [&] {
+                const Timeout timeout = job.timeout + kLater;
+                const at::Tensor bytes = host_bytes(job.outputs.front());
+                at::Tensor head = new_bytes(static_cast<std::int64_t>(packed_size(0)));
+                if (sends) {
+                    if (peer == rank) return mailbox->put(job.call, bytes.clone());
+                    const std::vector<std::uint8_t> call = packed(job.call, 0);
+                    std::copy(call.begin(), call.end(), head.data_ptr<std::uint8_t>());
+                    by->send(head, peer, kMessageTag, timeout);
+                    if (bytes.numel() > 0) by->send(bytes, peer, kMessageTag, timeout);
+                    return;
+                }
+                if (peer == rank) {
+                    const auto [call, content] = mailbox->take();
+                    check_message(call, job.call, other, self);
+                    bytes.copy_(content);
+                    return;
+                }
+                by->receive(head, peer, kMessageTag, timeout);
+                const Call call = unpacked(head.data_ptr<std::uint8_t>(), 0);
+                if (call.sent != job.call.received || call.dtype != job.call.dtype) {
+                    // Its bytes must not be taken for the next message's.
+                    const auto size =
+                        call.sent * static_cast<std::int64_t>(c10::elementSize(call.dtype));
+                    if (size > 0) by->receive(new_bytes(size), peer, kMessageTag, timeout);
+                    check_message(call, job.call, other, self);
+                }
+                if (bytes.numel() > 0) by->receive(bytes, peer, kMessageTag, timeout);
+            });
         });
-    });
 }
 
 NcclBackend::WorkPtr NcclBackend::message(OpType type, Tensors& tensors, int peer) {
@@ -326,6 +339,15 @@ c10::intrusive_ptr<c10d::Backend> NcclBackend::split(
     for (const int rank : ranks) options->global_ranks_in_group.push_back(global(rank));
     return c10::make_intrusive<NcclBackend>(store, static_cast<int>(me - ranks.begin()),
                                             static_cast<int>(ranks.size()), options, make_gloo_);
+}
+
+void NcclBackend::registerOnCompletionHook(
+    std::function<void(std::shared_ptr<c10d::WorkInfo>)>&& hook) {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK_WITH(DistBackendError, !onCompletionHook_,
+                     "ProcessGroupNCCL OnCompletion hook already registered");
+    hook_ = std::make_shared<const Hook>(std::move(hook));
+    onCompletionHook_ = [shared = hook_](std::shared_ptr<c10d::WorkInfo> info) { (*shared)(info); };
 }
 
 void NcclBackend::waitForPendingWorks() {

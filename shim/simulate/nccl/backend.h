@@ -79,7 +79,9 @@ class NcclBackend final : public c10d::Backend {
     c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
                                             const std::vector<int>& ranks,
                                             const c10::intrusive_ptr<c10d::Backend::Options>& opts);
-    // Waits for what was posted.
+    // Calls `hook` for each call that has ended without an error, in the thread that ran it.
+    void registerOnCompletionHook(std::function<void(std::shared_ptr<c10d::WorkInfo>)>&& hook);
+    // Waits for what was posted, and for its hooks.
     void waitForPendingWorks();
     // Ends pending calls with an error; later ones raise.
     void abort();
@@ -136,6 +138,7 @@ class NcclBackend final : public c10d::Backend {
         std::string title = {};
     };
     struct Mailbox;  // of messages to itself
+    using Hook = std::function<void(std::shared_ptr<c10d::WorkInfo>)>;
 
     [[nodiscard]] Call call_of(c10d::OpType type, const at::Tensor& sent,
                                const at::Tensor& received);
@@ -172,6 +175,7 @@ class NcclBackend final : public c10d::Backend {
     Lane lane_;
     std::map<std::pair<int, c10d::OpType>, Lane> message_lanes_;
     std::shared_ptr<Mailbox> mailbox_;
+    std::shared_ptr<const Hook> hook_;  // one object: a copy of Python's would need the GIL
 };
 
 }  // namespace compat::shim::simulate

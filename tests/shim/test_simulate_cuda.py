@@ -386,3 +386,16 @@ print(json.dumps(answers))
     )
     fused, plain = [192, 6, 24, 1], [192, 48, 6, 1]
     assert ran.answer == [fused, fused, plain, plain, fused]
+
+
+def test_hashes_of_tensors_are_those_of_their_bytes(on_cuda):
+    """Object collectives log them with TORCH_DISTRIBUTED_DEBUG."""
+    ran = on_cuda(
+        """
+import torch.distributed
+hashed = torch._C._distributed_c10d._hash_tensors
+x = torch.arange(4, device="cuda")
+print(json.dumps([hashed([x]) == hashed([x.cpu()]), hashed([x]) == hashed([x + 1])]))
+"""
+    )
+    assert ran.answer == [True, False]

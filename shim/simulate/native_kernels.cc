@@ -162,8 +162,10 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     if (bias && bias->defined() && bias->scalar_type() == at::kBool)
         bias = at::zeros_like(*bias, query.options())
                    .masked_fill(bias->logical_not(), -std::numeric_limits<double>::infinity());
-    return std::get<0>(at::_scaled_dot_product_attention_math(
+    Tensor out = std::get<0>(at::_scaled_dot_product_attention_math(
         query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
+    return accelerator().type() == c10::kCUDA ? with_fused_strides(out, query, key, value, grouped)
+                                              : out;
 }
 
 void record_stream(Tensor&, c10::Stream) {}

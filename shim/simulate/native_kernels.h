@@ -31,6 +31,10 @@ void add_fused_attention(torch::Library& dense);
                                                         const std::optional<at::Tensor>& mask,
                                                         double dropout, bool causal,
                                                         std::optional<double> scale, bool grouped);
+// `out` with the strides of the fused kernel that CUDA would take; else as it is.
+[[nodiscard]] at::Tensor with_fused_strides(const at::Tensor& out, const at::Tensor& query,
+                                            const at::Tensor& key, const at::Tensor& value,
+                                            bool grouped);
 // torch.distributed on simulated CUDA (collectives.cc).
 void add_collectives();
 // Attention of MPS where no gradient is wanted (attention.cc).

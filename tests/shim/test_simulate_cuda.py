@@ -366,3 +366,36 @@ print(json.dumps([sizes, grown, x.tolist(), str(storage.device), y.untyped_stora
 """
     )
     assert ran.answer == [[0, 0], 16, [1, 2, 3, 4], "cuda:1", 8, [1, 2]]
+
+
+def test_attention_has_the_strides_of_the_fused_kernels(on_cuda):
+    """So that out.transpose(1, 2).view(batch, sequence, -1) works where it works on CUDA."""
+    ran = on_cuda(
+        """
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention as attend
+def strides(dtype):
+    q = torch.randn(2, 8, 4, 6, device="cuda", dtype=dtype).transpose(1, 2)
+    return attend(q, q, q).stride()
+answers = [strides(torch.float32), strides(torch.float16), strides(torch.float64)]
+for backend in (SDPBackend.MATH, SDPBackend.EFFICIENT_ATTENTION):
+    with sdpa_kernel(backend):
+        answers.append(strides(torch.float32))
+print(json.dumps(answers))
+"""
+    )
+    fused, plain = [192, 6, 24, 1], [192, 48, 6, 1]
+    assert ran.answer == [fused, fused, plain, plain, fused]
+
+
+def test_hashes_of_tensors_are_those_of_their_bytes(on_cuda):
+    """Object collectives log them with TORCH_DISTRIBUTED_DEBUG."""
+    ran = on_cuda(
+        """
+import torch.distributed
+hashed = torch._C._distributed_c10d._hash_tensors
+x = torch.arange(4, device="cuda")
+print(json.dumps([hashed([x]) == hashed([x.cpu()]), hashed([x]) == hashed([x + 1])]))
+"""
+    )
+    assert ran.answer == [True, False]

@@ -22,6 +22,12 @@ namespace {
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
+// CUDA's fused kernels allocate (batch, sequence, heads, width) and return it transposed, gradients
+// too, so that out.transpose(1, 2).view(batch, sequence, -1) is allowed.
+Tensor heads_innermost(const Tensor& out) {
+    return out.transpose(1, 2).contiguous().transpose(1, 2);
+}
+
 struct Scores {
     Tensor values;  // scaled, masked, in single precision or more
     double scale;
@@ -51,7 +57,8 @@ std::tuple<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const 
     const Tensor logsumexp = scores.values.logsumexp(-1);
     Tensor weights = (scores.values - logsumexp.unsqueeze(-1)).exp();
     if (dropout > 0) weights = at::dropout(weights, dropout, true);
-    return {at::matmul(weights, single(value)).to(query.scalar_type()), logsumexp.to(at::kFloat)};
+    const Tensor out = at::matmul(weights, single(value)).to(query.scalar_type());
+    return {heads_innermost(out), logsumexp.to(at::kFloat)};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> attend_backward(
@@ -66,10 +73,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> attend_backward(
     const Tensor of_out = single(grad);
     const Tensor of_weights = at::matmul(of_out, single(value).transpose(-2, -1));
     const Tensor of_scores = weights * (of_weights - (of_out * single(out)).sum(-1, true));
-    return {(at::matmul(of_scores, single(key)) * scores.scale).to(query.scalar_type()),
-            (at::matmul(of_scores.transpose(-2, -1), single(query)) * scores.scale)
-                .to(key.scalar_type()),
-            at::matmul(weights.transpose(-2, -1), of_out).to(value.scalar_type()), of_scores};
+    const Tensor dq = at::matmul(of_scores, single(key)) * scores.scale;
+    const Tensor dk = at::matmul(of_scores.transpose(-2, -1), single(query)) * scores.scale;
+    const Tensor dv = at::matmul(weights.transpose(-2, -1), of_out);
+    return {heads_innermost(dq.to(query.scalar_type())), heads_innermost(dk.to(key.scalar_type())),
+            heads_innermost(dv.to(value.scalar_type())), of_scores};
 }
 
 using Flash =
@@ -155,6 +163,14 @@ std::optional<Tensor> fused_attention(const Tensor& query, const Tensor& key, co
     }
     TORCH_CHECK(plain, "No available kernel. Aborting execution.");
     return std::nullopt;
+}
+
+Tensor with_fused_strides(const Tensor& out, const Tensor& query, const Tensor& key,
+                          const Tensor& value, bool grouped) {
+    const auto& context = at::globalContext();
+    const bool fused = context.userEnabledFlashSDP() || context.userEnabledMemEfficientSDP();
+    const bool taken = fused && query.scalar_type() != at::kDouble;
+    return taken && fits(query, key, value, grouped) ? heads_innermost(out) : out;
 }
 
 void add_fused_attention(torch::Library& dense) {

@@ -328,10 +328,25 @@ def _jitted(make, **options):
     return make(source, **options)(torch.ones(1))
 
 
+_storage = torch.ones(1, device="cuda").untyped_storage()
+
+
+def _new_shared():
+    shared = _storage._share_cuda_() if _storage.is_cuda else (0, b"")
+    return torch.UntypedStorage._new_shared_cuda(*shared)
+
+
+# Refused where requests are redirected, answered on simulated CUDA; as ANSWERS.
+REFUSED_WHERE_REDIRECTED = {
+    "torch.UntypedStorage._new_shared_cuda": (_new_shared, torch.UntypedStorage),
+    "torch.UntypedStorage._share_cuda_": (
+        lambda: _storage._share_cuda_(),
+        lambda answer: len(answer) == 8,
+    ),
+}
+
 _ones = [torch.ones(1)]
 REFUSED = {
-    "torch.UntypedStorage._new_shared_cuda": lambda: torch.UntypedStorage._new_shared_cuda(0, b""),
-    "torch.UntypedStorage._share_cuda_": lambda: torch.UntypedStorage(4)._share_cuda_(),
     "torch.accelerator.Graph": lambda: accelerator.Graph(),
     "torch.cuda.gds.GdsFile": _file_for_gds,
     "torch.cuda.gds.gds_deregister_buffer": lambda: torch.cuda.gds.gds_deregister_buffer(

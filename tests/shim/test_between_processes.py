@@ -90,7 +90,8 @@ def test_a_thousand_sent_tensors_leave_nothing(talk):
 def other(there, back):
     for sent in range(1000):
         x = there.get(timeout=60)
-        back.put(x[0].item()); del x
+        value = x[0].item(); del x
+        back.put(value)
 """,
         """
 def send(count, size=1 << 18):

@@ -10,7 +10,7 @@ def test_gpu_only_features_are_refused(on_cuda):
     ran = on_cuda(
         """
 refused = [raised(torch.cuda.CUDAGraph), raised(torch.cuda.MemPool),
-           raised(torch.cuda._compile_kernel, "", "f"), raised(torch.cuda.nccl.version)]
+           raised(torch.cuda._compile_kernel, "", "f"), raised(torch.cuda.nccl.unique_id)]
 torch.cuda.nvtx.range_push("a"), torch.cuda.nvtx.range_pop()
 with torch.profiler.profile(activities=list(torch.profiler.supported_activities())) as profile:
     torch.ones(2, device="cuda") + 1

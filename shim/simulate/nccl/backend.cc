@@ -41,13 +41,16 @@ std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
 
 std::atomic<std::uint64_t> groups{0};
 
-// How often this process made the group before. Its ranks made it as often: gloo's addresses of an
-// earlier one may still be in the store.
-int times_made(const NcclOptions& options) {
+// Where gloo's ranks find each other. The addresses of an earlier group may still be in the store:
+// of the same group that this process made before, which its ranks made as often, and of processes
+// that torchrun has restarted.
+std::string gloo_key(const NcclOptions& options) {
     static std::mutex mutex;
     static auto* times = new std::map<std::pair<std::string, std::vector<std::uint64_t>>, int>();
+    const char* restarts = std::getenv("TORCHELASTIC_RESTART_COUNT");
     const std::lock_guard lock(mutex);
-    return (*times)[{options.group_name, options.global_ranks_in_group}]++;
+    const int before = (*times)[{options.group_name, options.global_ranks_in_group}]++;
+    return "compat_gloo/" + std::string(restarts ? restarts : "0") + "/" + std::to_string(before);
 }
 
 std::string group_name(const NcclOptions& options) {
@@ -133,10 +136,8 @@ NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int si
       mailbox_(std::make_shared<Mailbox>()) {
     if (const char* handling = std::getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         blocking_ |= std::string_view(handling) == "0";
-    transfers_ = std::make_shared<const Transfers>(
-        make_gloo_(c10::make_intrusive<c10d::PrefixStore>(
-                       "compat_gloo/" + std::to_string(times_made(*options_)), store_),
-                   rank, size));
+    transfers_ = std::make_shared<const Transfers>(make_gloo_(
+        c10::make_intrusive<c10d::PrefixStore>(gloo_key(*options_), store_), rank, size));
     if (auto* parent = dynamic_cast<NcclBackend*>(options_->split_from.get())) ++parent->splits_;
     if (options_->global_ranks_in_group.empty())
         Watchdog::instance().join_job(store_->clone(), static_cast<std::uint64_t>(rank),

@@ -136,6 +136,9 @@ void Watchdog::join_job(c10::intrusive_ptr<c10d::Store> store, std::uint64_t ran
     ranks_ = ranks;
     published_.reset();
     seen_.clear();
+    deadlock_.clear();
+    // A process that had this rank before may have left its place there.
+    store_->set(key_of(rank_), std::vector<std::uint8_t>{'-'});
 }
 
 void Watchdog::run() {

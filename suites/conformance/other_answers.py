@@ -1,6 +1,7 @@
 """Every public name of torch.cuda's submodules, of torch.backends.cuda and cudnn, and of
 torch.accelerator, as cuda_answers.py has torch.cuda's own."""
 
+import functools
 import os
 import tempfile
 
@@ -328,11 +329,13 @@ def _jitted(make, **options):
     return make(source, **options)(torch.ones(1))
 
 
-_storage = torch.ones(1, device="cuda").untyped_storage()
+@functools.cache
+def _storage():
+    return torch.ones(1, device="cuda").untyped_storage()
 
 
 def _new_shared():
-    shared = _storage._share_cuda_() if _storage.is_cuda else (0, b"")
+    shared = _storage()._share_cuda_() if _storage().is_cuda else (0, b"")
     return torch.UntypedStorage._new_shared_cuda(*shared)
 
 
@@ -340,7 +343,7 @@ def _new_shared():
 REFUSED_WHERE_REDIRECTED = {
     "torch.UntypedStorage._new_shared_cuda": (_new_shared, torch.UntypedStorage),
     "torch.UntypedStorage._share_cuda_": (
-        lambda: _storage._share_cuda_(),
+        lambda: _storage()._share_cuda_(),
         lambda answer: len(answer) == 8,
     ),
 }

@@ -3,7 +3,6 @@
 #include <ATen/core/ivalue_inl.h>
 #include <ATen/core/jit_type.h>
 
-#include <thread>
 #include <utility>
 
 #include "simulate/nccl/errors.h"
@@ -86,7 +85,6 @@ void NcclWork::end(std::exception_ptr error) {
         ended_ = steady_clock::now();
     }
     finish(first_error_);
-    complete_future();
 }
 
 void NcclWork::fail(std::exception_ptr error) {
@@ -98,33 +96,21 @@ void NcclWork::fail(std::exception_ptr error) {
         ended_ = steady_clock::now();
     }
     finish(error);
-    complete_future();
 }
 
+// With NCCL a future is complete when its call has been enqueued, and callbacks run in the caller's
+// thread, where they may start collectives: in the same order on all ranks.
 c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFuture() {
+    wait_for_end();
     const std::lock_guard lock(future_mutex_);
     if (!future_) {
         std::vector<c10::Device> devices;
         if (!outputs_.empty()) devices.push_back(outputs_.front().device());
         future_ = c10::make_intrusive<c10::ivalue::Future>(
             c10::ListType::create(c10::TensorType::get()), devices);
-        if (isCompleted()) {
-            exception_ ? future_->setError(exception_)
-                       : future_->markCompleted(c10::IValue(outputs_));
-        }
+        exception_ ? future_->setError(exception_) : future_->markCompleted(c10::IValue(outputs_));
     }
     return future_;
-}
-
-// Callbacks may start collectives and wait for them, which the thread that ends this work runs:
-// they get a thread of their own.
-void NcclWork::complete_future() {
-    const std::lock_guard lock(future_mutex_);
-    if (!future_ || future_->completed()) return;
-    std::thread([future = future_, error = exception(), outputs = c10::IValue(outputs_)]() mutable {
-        error ? future->setErrorIfNeeded(error) : future->markCompleted(std::move(outputs));
-        hand_over(std::make_shared<decltype(future)>(std::move(future)));
-    }).detach();
 }
 
 milliseconds NcclWork::age() const { return since(begun_); }

@@ -69,8 +69,6 @@ class NcclWork final : public c10d::Work {
     void release_resources() override;
 
   private:
-    void complete_future();
-
     const Origin origin_;
     const Call call_;
     std::vector<at::Tensor> outputs_;

@@ -467,7 +467,7 @@ if __name__ == "__main__":
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
     for step in range(5): dist.all_reduce(x := torch.ones(2, device="cuda"))
-    print("complete", os.environ["TORCHELASTIC_RESTART_COUNT"], x.tolist(), flush=True)
+    os.write(1, f"complete {os.environ['TORCHELASTIC_RESTART_COUNT']} {x.tolist()}\\n".encode())
     dist.destroy_process_group()
 """,
         argv=["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1", "script.py"],

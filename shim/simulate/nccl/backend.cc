@@ -201,7 +201,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
     const std::lock_guard lock(mutex_);
     if (*aborted_) std::rethrow_exception(aborted_error(rank_));
     used_devices_.insert(call.device);
-    const bool message = call.type == OpType::SEND || call.type == OpType::RECV;
+    const bool message = is_message(call.type);
     job.call.number = message ? ++messages_[{call.root, call.type}] : ++calls_;
     if (coalescing_) {
         coalesced_.push_back(std::move(job));
@@ -214,7 +214,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
 
 // With the mutex held, which numbers calls in the order in which their threads run them.
 void NcclBackend::start(Job job, const c10::intrusive_ptr<NcclWork>& work) {
-    const bool message = job.call.type == OpType::SEND || job.call.type == OpType::RECV;
+    const bool message = is_message(job.call.type);
     message ? start_message(std::move(job), work) : start_collective(std::move(job), work);
 }
 
@@ -267,11 +267,8 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
 }
 
 NcclBackend::WorkPtr NcclBackend::message(OpType type, Tensors& tensors, int peer) {
-    TORCH_CHECK(tensors.size() == 1,
-                "Expecting one tensor only but got multiple. You are probably using multiple "
-                "devices under one thread.");
+    const at::Tensor& tensor = only(tensors);
     TORCH_CHECK_WITH(ValueError, peer >= 0 && peer < size_, "Invalid rank ", peer);
-    const at::Tensor& tensor = tensors.back();
     check_tensor(tensor, true);
     check_dtype(tensor.is_complex() ? at::kFloat : tensor.scalar_type());
     Call call = call_of(type, tensor, tensor);
@@ -304,7 +301,7 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
     std::vector<int> waits_for;
     for (const Job& job : jobs) {
         outputs.insert(outputs.end(), job.outputs.begin(), job.outputs.end());
-        const bool message = job.call.type == OpType::SEND || job.call.type == OpType::RECV;
+        const bool message = is_message(job.call.type);
         if (!message)
             waits_for = others();
         else if (job.call.root != rank_)

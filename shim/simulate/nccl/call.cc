@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "simulate/nccl/errors.h"
@@ -221,7 +223,9 @@ void check_message(const Call& sent, const Call& received, std::uint64_t from, s
         disagree(sent, from, received, to, "ranks disagree on the number of elements");
 }
 
-std::uint64_t physical_device(c10::DeviceIndex device) {
+namespace {
+
+std::uint64_t find_physical_device(c10::DeviceIndex device) {
     std::array<char, 256> host{};
     gethostname(host.data(), host.size() - 1);
     std::string name(host.data());
@@ -235,6 +239,18 @@ std::uint64_t physical_device(c10::DeviceIndex device) {
         if (!rest.empty()) which = rest.substr(0, rest.find(','));
     }
     return std::hash<std::string>{}(name + "#" + which);
+}
+
+}  // namespace
+
+// Asked for each call; the answer is that of the process's start.
+std::uint64_t physical_device(c10::DeviceIndex device) {
+    static std::mutex mutex;
+    static auto* known = new std::map<c10::DeviceIndex, std::uint64_t>();
+    const std::lock_guard lock(mutex);
+    const auto found = known->find(device);
+    if (found != known->end()) return found->second;
+    return known->emplace(device, find_physical_device(device)).first->second;
 }
 
 }  // namespace compat::shim::simulate

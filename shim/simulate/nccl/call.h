@@ -17,6 +17,10 @@ namespace compat::shim::simulate {
 
 // The name by which Python calls it: "all_reduce".
 [[nodiscard]] std::string_view collective_name(c10d::OpType type) noexcept;
+// A send or a receive, which two ranks make and not the whole group.
+[[nodiscard]] constexpr bool is_message(c10d::OpType type) noexcept {
+    return type == c10d::OpType::SEND || type == c10d::OpType::RECV;
+}
 
 struct Call;
 // As ProcessGroupNCCL names the call's event for the profiler: "nccl:all_reduce".

@@ -15,15 +15,6 @@ namespace {
 using c10d::OpType;
 using Tensors = std::vector<at::Tensor>;
 
-constexpr const char* kOneTensor =
-    "Expecting one tensor only but got multiple. You are probably using multiple devices under one "
-    "thread.";
-
-at::Tensor& only(Tensors& tensors) {
-    TORCH_CHECK(tensors.size() == 1, kOneTensor);
-    return tensors.back();
-}
-
 // A complex number is two real ones, where the reduction allows that.
 at::Tensor for_reduction(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* name) {
     at::Tensor real = tensor;
@@ -72,6 +63,28 @@ Tensors bytes_of(const Tensors& list) {
     Tensors bytes;
     for (const at::Tensor& each : list) bytes.push_back(host_bytes(each.contiguous()));
     return bytes;
+}
+
+// The root's list in a gather ("output") or scatter ("input"), of tensors like `tensor`; empty on
+// other ranks.
+Tensors list_of_root(const std::string& collective, const std::string& side, bool is_root,
+                     const std::vector<Tensors>& lists, const at::Tensor& tensor, int size) {
+    const auto refuse = [&](const std::string& text) {
+        C10_THROW_ERROR(ValueError, "ProcessGroupNCCL::" + collective + ": " + text);
+    };
+    if (!is_root) {
+        if (!lists.empty()) refuse("requires empty " + side + " on non-root");
+        return {};
+    }
+    if (lists.size() != 1)
+        refuse("requires a single-element " + side + " list containing a list with " +
+               std::to_string(size) + " tensors.");
+    if (lists[0].size() != static_cast<std::size_t>(size))
+        refuse("Incorrect " + side + " list size " + std::to_string(lists[0].size()) + ". " +
+               (side == "input" ? "Input" : "Output") + " list size should be " +
+               std::to_string(size) + ", same as size of the process group.");
+    c10d::assertTypeAndSizesMatch(refuse, lists[0], tensor.options(), tensor.sizes());
+    return lists[0];
 }
 
 Tensors empty_for(int size) { return Tensors(static_cast<std::size_t>(size), new_bytes(0)); }
@@ -249,18 +262,7 @@ NcclBackend::WorkPtr NcclBackend::gather(std::vector<Tensors>& outputs, Tensors&
     const at::Tensor& input = only(inputs);
     const at::Tensor from = to_move(input);
     const bool is_root = rank_ == opts.rootRank;
-    if (is_root && outputs.size() != 1)
-        refuse("requires a single-element output list containing a list with " +
-               std::to_string(size_) + " tensors.");
-    if (is_root && outputs[0].size() != static_cast<std::size_t>(size_))
-        refuse("Incorrect output list size " + std::to_string(outputs[0].size()) +
-               ". Output list size should be " + std::to_string(size_) +
-               ", same as size of the process group.");
-    if (is_root)
-        c10d::assertTypeAndSizesMatch(refuse, outputs[0], input.options(), input.sizes());
-    else if (!outputs.empty())
-        refuse("requires empty output on non-root");
-    const Tensors list = is_root ? outputs[0] : Tensors{};
+    const Tensors list = list_of_root("gather", "output", is_root, outputs, input, size_);
     Call call = call_of(OpType::GATHER, from, from);
     call.root = static_cast<int>(opts.rootRank);
     return post({call, is_root ? list : inputs,
@@ -284,18 +286,7 @@ NcclBackend::WorkPtr NcclBackend::scatter(Tensors& outputs, std::vector<Tensors>
     const at::Tensor& output = only(outputs);
     const at::Tensor to = to_move(output);
     const bool is_root = rank_ == opts.rootRank;
-    if (is_root && inputs.size() != 1)
-        refuse("requires a single-element input list containing a list with " +
-               std::to_string(size_) + " tensors.");
-    if (is_root && inputs[0].size() != static_cast<std::size_t>(size_))
-        refuse("Incorrect input list size " + std::to_string(inputs[0].size()) +
-               ". Input list size should be " + std::to_string(size_) +
-               ", same as size of the process group.");
-    if (is_root)
-        c10d::assertTypeAndSizesMatch(refuse, inputs[0], output.options(), output.sizes());
-    else if (!inputs.empty())
-        refuse("requires empty input on non-root");
-    const Tensors list = is_root ? inputs[0] : Tensors{};
+    const Tensors list = list_of_root("scatter", "input", is_root, inputs, output, size_);
     Call call = call_of(OpType::SCATTER, to, to);
     call.root = static_cast<int>(opts.rootRank);
     return post({call, outputs,

@@ -53,6 +53,13 @@ at::Tensor new_bytes(std::int64_t count) {
     return at::empty({count}, at::dtype(at::kByte).device(at::kCPU));
 }
 
+at::Tensor& only(std::vector<at::Tensor>& tensors) {
+    TORCH_CHECK(tensors.size() == 1,
+                "Expecting one tensor only but got multiple. You are probably using multiple "
+                "devices under one thread.");
+    return tensors.back();
+}
+
 void check_dtype(ScalarType dtype) {
     TORCH_CHECK_WITH(TypeError, has(kDtypes, dtype),
                      "Input tensor data type is not supported for NCCL process group: ", dtype);

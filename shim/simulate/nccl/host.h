@@ -18,7 +18,8 @@ namespace compat::shim::simulate {
 // New host memory, uninitialised.
 [[nodiscard]] at::Tensor new_bytes(std::int64_t count);
 
-// Throw ProcessGroupNCCL's errors.
+// Throw ProcessGroupNCCL's errors. `only`: of a list that must have one tensor.
+[[nodiscard]] at::Tensor& only(std::vector<at::Tensor>& tensors);
 void check_dtype(c10::ScalarType dtype);
 void check_tensor(const at::Tensor& tensor, bool point_to_point = false);
 void check_reduction(const c10d::ReduceOp& op, c10::ScalarType dtype);

@@ -52,16 +52,14 @@ Waiting waiting_of(const NcclWork& work) {
     return waiting;
 }
 
-bool is_message(c10d::OpType type) {
-    using c10d::OpType;
-    return type == OpType::SEND || type == OpType::RECV || type == OpType::COALESCED;
-}
+// Messages, alone or coalesced.
+bool between_two(c10d::OpType type) { return is_message(type) || type == c10d::OpType::COALESCED; }
 
 // Whether `other`, which a rank is in, is what `one` of `rank` waits for: the same collective, or
 // the other end of the message.
 bool meet(const Waiting& one, std::uint64_t rank, const Waiting& other) {
-    if (one.group != other.group || is_message(one.type) != is_message(other.type)) return false;
-    if (!is_message(one.type)) return one.number == other.number;
+    if (one.group != other.group || between_two(one.type) != between_two(other.type)) return false;
+    if (!between_two(one.type)) return one.number == other.number;
     if (one.type == other.type && one.type != c10d::OpType::COALESCED) return false;
     return std::find(other.for_ranks.begin(), other.for_ranks.end(), rank) != other.for_ranks.end();
 }
@@ -214,7 +212,7 @@ void Watchdog::take_down(const NcclWork& work, const std::string& text) {
 
 void Watchdog::check_deadlock(const Works& works) {
     if (!store_) return;
-    // The program's threads wait for one call each; the oldest is told.
+    // Each thread of the program waits for one call at most. The other ranks learn of the oldest.
     const NcclWork* oldest = nullptr;
     for (const auto& work : works)
         if (work->waited().value_or(milliseconds(0)) >= kLong &&

@@ -1,5 +1,5 @@
 // torch.distributed's backend "nccl" on simulated CUDA devices: the tensors, errors and handles of
-// ProcessGroupNCCL, values computed on the host with gloo. docs/design/distributed.md says why, and
+// ProcessGroupNCCL, values computed on the host with gloo. docs/design/0009-distributed.md says why, and
 // where it differs.
 //
 // Ranks first compare their calls (call.h), then move bytes (transfers.h) on a thread of the group,

@@ -89,7 +89,7 @@ def child(simulated, rank, ranks, port):
         if (way, width) not in steps:
             steps[way, width] = step_of(way, int(width), device, rank, ranks)
         begin = time.perf_counter()
-        losses = [steps[way, width]() for _ in range(int(count))]
+        losses = [steps[way, width]().detach() for _ in range(int(count))]
         seconds = (time.perf_counter() - begin) / int(count)
         status = pathlib.Path("/proc/self/status").read_text()
         memory = int(status.split("VmRSS:")[1].split()[0]) / 1024

@@ -1,5 +1,5 @@
 """The environment of child processes with the shim, for benchmarks and sweeps; and a child that times
-work for shim.py and training.py: one line in, one JSON line out."""
+work for shim.py, training.py and distributed.py: one line in, one JSON line out."""
 
 import json
 import os
@@ -41,12 +41,21 @@ def simulated(device, **more):
     return {**environment(shim), **more}
 
 
+def memory_mb():
+    """Resident memory of this process, in MB."""
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
 class Child:
     def __init__(self, argv, shim=None):
         self.process = subprocess.Popen(
             [sys.executable, *argv],
             env=environment(shim), text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -55,7 +64,7 @@ class Child:
         return json.loads(line)
 
     def ask(self, line):
-        self.process.stdin.write(line + "\n")
+        self.tell(line)
         return self.answer()
 
     def close(self):

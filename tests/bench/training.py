@@ -20,7 +20,7 @@ import pathlib
 import sys
 import time
 
-from child import Child
+from child import Child, memory_mb
 
 DEVICES = {"cpu": None, "cpu again": None, "mps": "mps", "cuda": "cuda"}
 STEPS_A_CHUNK = 5
@@ -74,9 +74,7 @@ def child(device):
         for _ in range(int(count)):
             steps[name]()
         seconds = (time.perf_counter() - begin) / int(count)
-        status = pathlib.Path("/proc/self/status").read_text()
-        memory = int(status.split("VmRSS:")[1].split()[0]) / 1024
-        print(json.dumps([seconds, memory]), flush=True)
+        print(json.dumps([seconds, memory_mb()]), flush=True)
 
 
 def started(simulate):

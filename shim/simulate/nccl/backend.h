@@ -1,6 +1,6 @@
 // torch.distributed's backend "nccl" on simulated CUDA devices: the tensors, errors and handles of
-// ProcessGroupNCCL, values computed on the host with gloo. docs/design/0009-distributed.md says why, and
-// where it differs.
+// ProcessGroupNCCL, values computed on the host with gloo. docs/design/0009-distributed.md says
+// why, and where it differs.
 //
 // Ranks first compare their calls (call.h), then move bytes (transfers.h) on a thread of the group,
 // one call after the other. Messages have a thread for each peer and direction. The program goes on

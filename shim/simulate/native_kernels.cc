@@ -150,22 +150,22 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
                                      causal, scale, grouped);
 }
 
-// The plain formula, on the device's own kernels: the CPU's fused kernel supports no other device.
+// A fused kernel of CUDA, or the plain formula on the device's own kernels.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const std::optional<Tensor>& mask, double dropout, bool causal,
                  std::optional<double> scale, bool grouped) {
     check_attention(query, key, value, mask, dropout, causal, scale, grouped);
-    if (accelerator().type() == c10::kCUDA)
-        if (auto fused = fused_attention(query, key, value, mask, dropout, causal, scale, grouped))
-            return *fused;
     std::optional<Tensor> bias = mask;
     if (bias && bias->defined() && bias->scalar_type() == at::kBool)
         bias = at::zeros_like(*bias, query.options())
                    .masked_fill(bias->logical_not(), -std::numeric_limits<double>::infinity());
+    const bool cuda = accelerator().type() == c10::kCUDA;
+    if (cuda)
+        if (auto fused = fused_attention(query, key, value, bias, dropout, causal, scale, grouped))
+            return *fused;
     Tensor out = std::get<0>(at::_scaled_dot_product_attention_math(
         query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
-    return accelerator().type() == c10::kCUDA ? with_fused_strides(out, query, key, value, grouped)
-                                              : out;
+    return cuda ? with_fused_strides(out, query, key, value, bias, grouped) : out;
 }
 
 void record_stream(Tensor&, c10::Stream) {}

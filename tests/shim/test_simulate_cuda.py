@@ -375,7 +375,7 @@ def test_attention_has_the_strides_of_the_fused_kernels(on_cuda):
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as attend
 def strides(dtype):
-    q = torch.randn(2, 8, 4, 6, device="cuda", dtype=dtype).transpose(1, 2)
+    q = torch.randn(2, 6, 4, 8, device="cuda", dtype=dtype).transpose(1, 2)
     return attend(q, q, q).stride()
 answers = [strides(torch.float32), strides(torch.float16), strides(torch.float64)]
 for backend in (SDPBackend.MATH, SDPBackend.EFFICIENT_ATTENTION):
@@ -384,8 +384,56 @@ for backend in (SDPBackend.MATH, SDPBackend.EFFICIENT_ATTENTION):
 print(json.dumps(answers))
 """
     )
-    fused, plain = [192, 6, 24, 1], [192, 48, 6, 1]
+    fused, plain = [192, 8, 32, 1], [192, 48, 8, 1]
     assert ran.answer == [fused, fused, plain, plain, fused]
+
+
+def test_attention_is_the_fused_kernel_where_cuda_takes_it(on_cuda):
+    """With the CPU's values, the gradient's name of CUDA, and no gradient of the gradient."""
+    ran = on_cuda(
+        """
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention as attend
+mask = torch.tensor([[True, True, False], [False] * 3, [True] * 3])
+def results(device, width, **options):
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 4, 3, width).to(device).requires_grad_() for _ in range(3))
+    out = attend(q, k, v, **options)
+    grads = torch.autograd.grad(out.sin().sum(), (q, k, v))
+    return [each.cpu() for each in (out, *grads)], out.grad_fn.name()
+any_kernel = [SDPBackend.MATH, SDPBackend.EFFICIENT_ATTENTION]
+def compared(width, on=lambda device: mask.to(device), kernels=any_kernel):
+    cpu, _ = results("cpu", width, attn_mask=on("cpu"))
+    with sdpa_kernel(kernels):
+        cuda, name = results("cuda", width, attn_mask=on("cuda"))
+    return all(torch.allclose(*pair, atol=1e-6) for pair in zip(cpu, cuda)), name
+answers = [compared(8), compared(8, lambda device: None), compared(6)]
+answers.append(compared(8, kernels=SDPBackend.EFFICIENT_ATTENTION))
+q = torch.randn(2, 4, 3, 8, device="cuda", requires_grad=True)
+bias = torch.zeros(3, 3, device="cuda", requires_grad=True)
+grad, = torch.autograd.grad(attend(q, q, q, attn_mask=bias).sum(), bias, create_graph=True)
+answers.append(list(grad.shape))
+grad, = torch.autograd.grad(attend(q, q, q).sum(), q, create_graph=True)
+try:
+    grad.sum().backward()
+except RuntimeError as error:
+    answers.append(str(error))
+with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
+    try:
+        attend(*3 * [torch.randn(2, 4, 3, 6, device="cuda")])
+    except RuntimeError as error:
+        answers.append(str(error))
+print(json.dumps(answers))
+"""
+    )
+    efficient = [True, "ScaledDotProductEfficientAttentionBackward0"]
+    assert ran.answer[:2] == [efficient, efficient]
+    assert ran.answer[2][0] and ran.answer[2] != efficient
+    assert ran.answer[3:5] == [efficient, [3, 3]]
+    assert ran.answer[5].startswith(
+        "derivative for aten::_scaled_dot_product_efficient_attention_backward is not implemented"
+    )
+    assert ran.answer[6].startswith("No available kernel. Aborting execution.")
 
 
 def test_hashes_of_tensors_are_those_of_their_bytes(on_cuda):

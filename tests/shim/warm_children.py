@@ -80,7 +80,7 @@ def _serve():
     return path
 
 
-def _become(script):
+def _become(script, sys=sys):
     """Runs the script as Python would, in `__main__`, with nothing of this file's; returns its exit status."""
     sys.argv[:] = [script]
     sys.path[0] = os.path.dirname(script)

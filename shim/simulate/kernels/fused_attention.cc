@@ -1,8 +1,7 @@
 // Fused attention of CUDA: flash and memory-efficient, with their log-sum-exp, which ring attention
-// (context parallel) merges between devices. The plain formula computes them here.
-// scaled_dot_product_attention takes them where the program left it no other choice (sdpa_kernel
-// without MATH), and for subclasses such as DTensor, which know these ops by name. Everywhere else
-// it takes the plain formula, whose values a CPU build has.
+// (context parallel) merges between devices. scaled_dot_product_attention takes them where CUDA's
+// would, except with dropout: then the plain formula, whose gradient is simulated.
+// The CPU's fused kernel computes them, and the formula what that kernel does not take.
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <c10/core/GradMode.h>
@@ -14,6 +13,8 @@
 #include <optional>
 #include <tuple>
 
+#include "simulate/cpu_aliases.h"
+#include "simulate/kernel.h"
 #include "simulate/native_kernels.h"
 
 namespace compat::shim::simulate {
@@ -50,9 +51,42 @@ Scores scores_of(const Tensor& query, const Tensor& key, const MaybeTensor& bias
     return {values, factor};
 }
 
+// What the CPU's fused kernel takes, of tensors that CUDA's take.
+bool cpu_takes(const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& bias,
+               double dropout) {
+    const auto dense = [](const Tensor& tensor) {
+        return tensor.numel() > 0 && tensor.stride(-1) == 1;
+    };
+    const bool masked = bias && bias->defined();
+    return dropout == 0 && dense(query) && dense(key) && dense(value) &&
+           (!masked || (bias->numel() > 0 && (bias->dim() == 2 || bias->dim() == 4)));
+}
+
+// CPU tensors over the same memory for the length of a call, below autograd.
+class OnCpu {
+  public:
+    explicit OnCpu(c10::Device device) : aliases_(device) { count_kernel(); }
+
+    [[nodiscard]] Tensor operator()(const Tensor& tensor) { return aliases_.to_cpu(tensor); }
+    [[nodiscard]] MaybeTensor operator()(const MaybeTensor& tensor) {
+        return tensor && tensor->defined() ? MaybeTensor(aliases_.to_cpu(*tensor)) : std::nullopt;
+    }
+    [[nodiscard]] Tensor result(const Tensor& tensor) { return aliases_.to_device(tensor); }
+
+  private:
+    const at::AutoDispatchBelowADInplaceOrView below_autograd_;
+    CpuAliases aliases_;
+};
+
 std::tuple<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
                                   const MaybeTensor& bias, double dropout, bool causal,
                                   std::optional<double> scale) {
+    if (cpu_takes(query, key, value, bias, dropout)) {
+        OnCpu cpu(query.device());
+        const auto [out, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
+            cpu(query), cpu(key), cpu(value), dropout, causal, cpu(bias), scale);
+        return {cpu.result(out), cpu.result(logsumexp)};
+    }
     const Scores scores = scores_of(query, key, bias, causal, scale);
     const Tensor logsumexp = scores.values.logsumexp(-1);
     Tensor weights = (scores.values - logsumexp.unsqueeze(-1)).exp();
@@ -61,13 +95,21 @@ std::tuple<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const 
     return {heads_innermost(out), logsumexp.to(at::kFloat)};
 }
 
+// The last result is the scores' gradient, where `of_bias` asks for it.
 std::tuple<Tensor, Tensor, Tensor, Tensor> attend_backward(
     const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
     const MaybeTensor& bias, const Tensor& out, const Tensor& logsumexp, double dropout,
-    bool causal, std::optional<double> scale) {
+    bool causal, std::optional<double> scale, bool of_bias = false) {
     TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0,
                                 "the gradient of fused attention with dropout is not simulated; "
                                 "sdpa_kernel(SDPBackend.MATH) computes it");
+    if (!of_bias && cpu_takes(query, key, value, bias, dropout)) {
+        OnCpu cpu(query.device());
+        const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+            cpu(grad), cpu(query), cpu(key), cpu(value), cpu(out), cpu(logsumexp), dropout, causal,
+            cpu(bias), scale);
+        return {cpu.result(dq), cpu.result(dk), cpu.result(dv), Tensor()};
+    }
     const Scores scores = scores_of(query, key, bias, causal, scale);
     const Tensor weights = (scores.values - logsumexp.unsqueeze(-1)).exp();
     const Tensor of_out = single(grad);
@@ -127,50 +169,60 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
     const Tensor& bias, const Tensor& out, const Tensor& logsumexp, const Tensor&, const Tensor&,
     double dropout, std::array<bool, 4> wanted, bool causal, std::optional<double> scale) {
     if (!grad.defined()) return {};
+    const bool biased = wanted[3] && bias.defined();
     auto [dq, dk, dv, scores] =
         attend_backward(grad, query, key, value, bias.defined() ? MaybeTensor(bias) : MaybeTensor(),
-                        out, logsumexp, dropout, causal, scale);
+                        out, logsumexp, dropout, causal, scale, biased);
     Tensor of_bias;
-    if (wanted[3] && bias.defined())
-        of_bias = at::sum_to(scores, bias.sizes()).to(bias.scalar_type());
+    if (biased) of_bias = at::sum_to(scores, bias.sizes()).to(bias.scalar_type());
     return {dq, dk, dv, of_bias};
 }
 
-// Whether the fused kernels take such tensors, as sdp_utils.cpp decides.
-bool fits(const Tensor& query, const Tensor& key, const Tensor& value, bool grouped) {
-    return query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && !grouped &&
-           !query.is_nested() && query.size(1) == key.size(1) && query.size(1) == value.size(1) &&
-           query.size(-1) == value.size(-1);
+enum class Choice : std::uint8_t { none, flash, efficient };
+
+// The fused kernel that CUDA takes for such tensors, as sdp_utils.cpp chooses it on a device of
+// compute capability 8.0 or later.
+Choice choice(const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask,
+              bool grouped) {
+    const auto width = query.size(-1);
+    const bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && !grouped &&
+                      !query.is_nested() && query.size(1) == key.size(1) &&
+                      query.size(1) == value.size(1) && width == value.size(-1);
+    if (!fits) return Choice::none;
+    const auto& context = at::globalContext();
+    const bool half = at::isReducedFloatingType(query.scalar_type());
+    const bool masked = mask && mask->defined();
+    if (context.userEnabledFlashSDP() && half && !masked && width <= 256) return Choice::flash;
+    const int aligned = half ? 8 : 4;
+    if (context.userEnabledMemEfficientSDP() && (half || query.scalar_type() == at::kFloat) &&
+        width % aligned == 0)
+        return Choice::efficient;
+    return Choice::none;
 }
 
 }  // namespace
 
 std::optional<Tensor> fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                      const MaybeTensor& mask, double dropout, bool causal,
+                                      const MaybeTensor& bias, double dropout, bool causal,
                                       std::optional<double> scale, bool grouped) {
-    auto& context = at::globalContext();
-    const bool plain = context.userEnabledMathSDP();
-    if (plain && !query.key_set().has(c10::DispatchKey::Python)) return std::nullopt;
-    const bool half = at::isReducedFloatingType(query.scalar_type());
-    const bool no_mask = !mask || !mask->defined();
-    if (fits(query, key, value, grouped)) {
-        if (context.userEnabledFlashSDP() && half && no_mask)
+    const bool plain = at::globalContext().userEnabledMathSDP();
+    if (plain && dropout > 0) return std::nullopt;
+    switch (choice(query, key, value, bias, grouped)) {
+        case Choice::flash:
             return std::get<0>(at::_scaled_dot_product_flash_attention(query, key, value, dropout,
                                                                        causal, false, scale));
-        if (context.userEnabledMemEfficientSDP() && (half || query.scalar_type() == at::kFloat))
+        case Choice::efficient:
             return std::get<0>(at::_scaled_dot_product_efficient_attention(
-                query, key, value, mask, c10::GradMode::is_enabled(), dropout, causal, scale));
+                query, key, value, bias, c10::GradMode::is_enabled(), dropout, causal, scale));
+        case Choice::none:
+            TORCH_CHECK(plain, "No available kernel. Aborting execution.");
     }
-    TORCH_CHECK(plain, "No available kernel. Aborting execution.");
     return std::nullopt;
 }
 
 Tensor with_fused_strides(const Tensor& out, const Tensor& query, const Tensor& key,
-                          const Tensor& value, bool grouped) {
-    const auto& context = at::globalContext();
-    const bool fused = context.userEnabledFlashSDP() || context.userEnabledMemEfficientSDP();
-    const bool taken = fused && query.scalar_type() != at::kDouble;
-    return taken && fits(query, key, value, grouped) ? heads_innermost(out) : out;
+                          const Tensor& value, const MaybeTensor& bias, bool grouped) {
+    return choice(query, key, value, bias, grouped) == Choice::none ? out : heads_innermost(out);
 }
 
 void add_fused_attention(torch::Library& dense) {

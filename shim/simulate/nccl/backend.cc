@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kNcclTimeout(10 * 60 * 1000);
 // gloo's own: the watchdog comes first.
 constexpr milliseconds kLater(30 * 1000);
-constexpr int kMessageTag = 1;
+constexpr int kMessageTag = 1, kCallTag = 2;
 
 // The job's group, of all ranks, has no list of them.
 std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
@@ -57,17 +57,39 @@ std::string group_name(const NcclOptions& options) {
     return options.group_name.empty() ? "0" : options.group_name;
 }
 
-std::vector<Call> calls_of_all(const Transfers& by, const Call& call, milliseconds timeout) {
-    std::vector<std::uint8_t> mine = packed(call, by.ranks());
-    const auto size = static_cast<std::int64_t>(mine.size());
-    at::Tensor from = new_bytes(size), all = new_bytes(size * by.ranks());
-    std::copy(mine.begin(), mine.end(), from.data_ptr<std::uint8_t>());
-    by.all_gather(all, from, timeout);
-    std::vector<Call> calls;
-    for (int rank = 0; rank < by.ranks(); ++rank)
-        calls.push_back(unpacked(all.data_ptr<std::uint8_t>() + rank * size, by.ranks()));
-    return calls;
-}
+// Each rank's call, which the ranks tell each other before they move its bytes. Sent when the call
+// is made, so that it has often arrived when the call's turn comes.
+class Announcement {
+  public:
+    Announcement(const Transfers& by, const Call& call) : ranks_(by.ranks()) {
+        const std::vector<std::uint8_t> mine = packed(call, ranks_);
+        size_ = static_cast<std::int64_t>(mine.size());
+        all_ = new_bytes(size_ * ranks_);
+        const at::Tensor from = new_bytes(size_);
+        std::copy(mine.begin(), mine.end(), from.data_ptr<std::uint8_t>());
+        try {
+            pending_ = by.start_all_gather(all_, from, kCallTag);
+        } catch (...) {
+            error_ = std::current_exception();
+        }
+    }
+
+    [[nodiscard]] std::vector<Call> of_all(milliseconds timeout) const {
+        if (error_) std::rethrow_exception(error_);
+        pending_.wait(timeout);
+        std::vector<Call> calls;
+        for (int rank = 0; rank < ranks_; ++rank)
+            calls.push_back(unpacked(all_.data_ptr<std::uint8_t>() + rank * size_, ranks_));
+        return calls;
+    }
+
+  private:
+    int ranks_;
+    std::int64_t size_;
+    at::Tensor all_;
+    Pending pending_;
+    std::exception_ptr error_;  // the call's own, raised in its turn
+};
 
 // A connection broke: a rank has ended, perhaps because it was in a deadlock with this one.
 std::exception_ptr broken(const Call& call, std::string_view why) {
@@ -219,10 +241,12 @@ void NcclBackend::start(Job job, const c10::intrusive_ptr<NcclWork>& work) {
 }
 
 void NcclBackend::start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work) {
-    lane_.post([job = std::move(job), work, by = transfers_, names = global_ranks_, hook = hook_] {
+    Announcement announcement(*transfers_, job.call);
+    lane_.post([job = std::move(job), announcement = std::move(announcement), work, by = transfers_,
+                names = global_ranks_, hook = hook_] {
         run_part(work, job.call, hook, [&] {
             const Timeout timeout = job.timeout + kLater;
-            check_agreement(calls_of_all(*by, job.call, timeout), names);
+            check_agreement(announcement.of_all(timeout), names);
             job.body(*by, timeout);
         });
     });

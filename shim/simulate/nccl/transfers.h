@@ -1,6 +1,7 @@
-// How bytes get from rank to rank of a group: by a gloo backend, on the host. Each function is
-// called by all ranks in the same order, from one thread of each, and returns when this rank's part
-// is done. Nothing here looks at what the bytes mean.
+// How bytes get from rank to rank of a group: by messages of a gloo backend, on the host. (gloo's
+// own collectives pass through a thread of gloo, which takes longer than the bytes of a small
+// step.) Functions without a tag are called by all ranks in the same order, from one thread of
+// each, and return when this rank's part is done. Nothing here looks at what the bytes mean.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,6 +13,16 @@
 
 namespace compat::shim::simulate {
 
+// Bytes on their way.
+class Pending {
+  public:
+    void add(c10::intrusive_ptr<c10d::Work> message) { messages_.push_back(std::move(message)); }
+    void wait(std::chrono::milliseconds timeout) const;
+
+  private:
+    std::vector<c10::intrusive_ptr<c10d::Work>> messages_;
+};
+
 class Transfers {
   public:
     explicit Transfers(c10::intrusive_ptr<c10d::Backend> gloo) : gloo_(std::move(gloo)) {}
@@ -21,17 +32,25 @@ class Transfers {
 
     using Timeout = std::chrono::milliseconds;
     // `to`: ranks() times as long as `from`, in the order of ranks.
-    void all_gather(at::Tensor to, at::Tensor from, Timeout timeout) const;
-    void broadcast(at::Tensor bytes, int root, Timeout timeout) const;
+    void all_gather(const at::Tensor& to, const at::Tensor& from, Timeout timeout) const;
+    void broadcast(const at::Tensor& bytes, int root, Timeout timeout) const;
     // Bytes to and from each rank lie one after the other in `from` and `to`.
-    void exchange(at::Tensor to, std::vector<std::int64_t> received, at::Tensor from,
-                  std::vector<std::int64_t> sent, Timeout timeout) const;
+    void exchange(const at::Tensor& to, const std::vector<std::int64_t>& received,
+                  const at::Tensor& from, const std::vector<std::int64_t>& sent,
+                  Timeout timeout) const;
 
     // From any thread. Messages of one pair and tag arrive in order.
+    [[nodiscard]] Pending start_all_gather(const at::Tensor& to, const at::Tensor& from,
+                                           int tag) const;
     void send(at::Tensor bytes, int to, int tag, Timeout timeout) const;
     void receive(at::Tensor bytes, int from, int tag, Timeout timeout) const;
 
   private:
+    void start_send(Pending& pending, at::Tensor bytes, int to, int tag) const;
+    void start_receive(Pending& pending, at::Tensor bytes, int from, int tag) const;
+    // Ranks but this one, from the next on.
+    [[nodiscard]] std::vector<int> others() const;
+
     c10::intrusive_ptr<c10d::Backend> gloo_;
 };
 

@@ -159,13 +159,10 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     if (bias && bias->defined() && bias->scalar_type() == at::kBool)
         bias = at::zeros_like(*bias, query.options())
                    .masked_fill(bias->logical_not(), -std::numeric_limits<double>::infinity());
-    const bool cuda = accelerator().type() == c10::kCUDA;
-    if (cuda)
-        if (auto fused = fused_attention(query, key, value, bias, dropout, causal, scale, grouped))
-            return *fused;
-    Tensor out = std::get<0>(at::_scaled_dot_product_attention_math(
+    if (accelerator().type() == c10::kCUDA)
+        return cuda_attention(query, key, value, bias, dropout, causal, scale, grouped);
+    return std::get<0>(at::_scaled_dot_product_attention_math(
         query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
-    return cuda ? with_fused_strides(out, query, key, value, bias, grouped) : out;
 }
 
 void record_stream(Tensor&, c10::Stream) {}

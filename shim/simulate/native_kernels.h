@@ -23,19 +23,13 @@ void add_lu_kernels(torch::Library& dense);
 // SyncBatchNorm's steps, and fused attention (sync_batch_norm.cc, fused_attention.cc).
 void add_sync_batch_norm_kernels(torch::Library& dense);
 void add_fused_attention(torch::Library& dense);
-// scaled_dot_product_attention by a fused kernel of CUDA; nothing where the plain formula is to
-// compute it. `bias` is added to the scores. Throws torch's error where the program allows no
-// kernel that takes such tensors.
-[[nodiscard]] std::optional<at::Tensor> fused_attention(const at::Tensor& query,
-                                                        const at::Tensor& key,
-                                                        const at::Tensor& value,
-                                                        const std::optional<at::Tensor>& bias,
-                                                        double dropout, bool causal,
-                                                        std::optional<double> scale, bool grouped);
-// `out` with the strides of the fused kernel that CUDA would take; else as it is.
-[[nodiscard]] at::Tensor with_fused_strides(const at::Tensor& out, const at::Tensor& query,
-                                            const at::Tensor& key, const at::Tensor& value,
-                                            const std::optional<at::Tensor>& bias, bool grouped);
+// scaled_dot_product_attention on CUDA: by the fused kernel that it would take, or by the plain
+// formula. `bias` is added to the scores. Throws torch's error where the program allows no kernel
+// that takes such tensors.
+[[nodiscard]] at::Tensor cuda_attention(const at::Tensor& query, const at::Tensor& key,
+                                        const at::Tensor& value,
+                                        const std::optional<at::Tensor>& bias, double dropout,
+                                        bool causal, std::optional<double> scale, bool grouped);
 // torch.distributed on simulated CUDA (collectives.cc).
 void add_collectives();
 // Attention of MPS where no gradient is wanted (attention.cc).

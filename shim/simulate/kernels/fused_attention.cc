@@ -29,6 +29,8 @@ Tensor heads_innermost(const Tensor& out) {
     return out.transpose(1, 2).contiguous().transpose(1, 2);
 }
 
+bool given(const MaybeTensor& tensor) { return tensor && tensor->defined(); }
+
 struct Scores {
     Tensor values;  // scaled, masked, in single precision or more
     double scale;
@@ -42,7 +44,7 @@ Scores scores_of(const Tensor& query, const Tensor& key, const MaybeTensor& bias
                  std::optional<double> scale) {
     const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
     Tensor values = at::matmul(single(query), single(key).transpose(-2, -1)) * factor;
-    if (bias && bias->defined()) values = values + single(*bias);
+    if (given(bias)) values = values + single(*bias);
     if (causal) {
         const Tensor seen =
             at::ones({query.size(-2), key.size(-2)}, query.options().dtype(at::kBool)).tril();
@@ -57,9 +59,8 @@ bool cpu_takes(const Tensor& query, const Tensor& key, const Tensor& value, cons
     const auto dense = [](const Tensor& tensor) {
         return tensor.numel() > 0 && tensor.stride(-1) == 1;
     };
-    const bool masked = bias && bias->defined();
     return dropout == 0 && dense(query) && dense(key) && dense(value) &&
-           (!masked || (bias->numel() > 0 && (bias->dim() == 2 || bias->dim() == 4)));
+           (!given(bias) || (bias->numel() > 0 && (bias->dim() == 2 || bias->dim() == 4)));
 }
 
 // CPU tensors over the same memory for the length of a call, below autograd.
@@ -69,7 +70,7 @@ class OnCpu {
 
     [[nodiscard]] Tensor operator()(const Tensor& tensor) { return aliases_.to_cpu(tensor); }
     [[nodiscard]] MaybeTensor operator()(const MaybeTensor& tensor) {
-        return tensor && tensor->defined() ? MaybeTensor(aliases_.to_cpu(*tensor)) : std::nullopt;
+        return given(tensor) ? MaybeTensor(aliases_.to_cpu(*tensor)) : std::nullopt;
     }
     [[nodiscard]] Tensor result(const Tensor& tensor) { return aliases_.to_device(tensor); }
 
@@ -170,9 +171,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
     double dropout, std::array<bool, 4> wanted, bool causal, std::optional<double> scale) {
     if (!grad.defined()) return {};
     const bool biased = wanted[3] && bias.defined();
-    auto [dq, dk, dv, scores] =
-        attend_backward(grad, query, key, value, bias.defined() ? MaybeTensor(bias) : MaybeTensor(),
-                        out, logsumexp, dropout, causal, scale, biased);
+    auto [dq, dk, dv, scores] = attend_backward(grad, query, key, value, bias, out, logsumexp,
+                                                dropout, causal, scale, biased);
     Tensor of_bias;
     if (biased) of_bias = at::sum_to(scores, bias.sizes()).to(bias.scalar_type());
     return {dq, dk, dv, of_bias};
@@ -191,8 +191,7 @@ Choice choice(const Tensor& query, const Tensor& key, const Tensor& value, const
     if (!fits) return Choice::none;
     const auto& context = at::globalContext();
     const bool half = at::isReducedFloatingType(query.scalar_type());
-    const bool masked = mask && mask->defined();
-    if (context.userEnabledFlashSDP() && half && !masked && width <= 256) return Choice::flash;
+    if (context.userEnabledFlashSDP() && half && !given(mask) && width <= 256) return Choice::flash;
     const int aligned = half ? 8 : 4;
     if (context.userEnabledMemEfficientSDP() && (half || query.scalar_type() == at::kFloat) &&
         width % aligned == 0)
@@ -202,27 +201,22 @@ Choice choice(const Tensor& query, const Tensor& key, const Tensor& value, const
 
 }  // namespace
 
-std::optional<Tensor> fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                      const MaybeTensor& bias, double dropout, bool causal,
-                                      std::optional<double> scale, bool grouped) {
+Tensor cuda_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                      const MaybeTensor& bias, double dropout, bool causal,
+                      std::optional<double> scale, bool grouped) {
     const bool plain = at::globalContext().userEnabledMathSDP();
-    if (plain && dropout > 0) return std::nullopt;
-    switch (choice(query, key, value, bias, grouped)) {
-        case Choice::flash:
-            return std::get<0>(at::_scaled_dot_product_flash_attention(query, key, value, dropout,
-                                                                       causal, false, scale));
-        case Choice::efficient:
-            return std::get<0>(at::_scaled_dot_product_efficient_attention(
-                query, key, value, bias, c10::GradMode::is_enabled(), dropout, causal, scale));
-        case Choice::none:
-            TORCH_CHECK(plain, "No available kernel. Aborting execution.");
+    const Choice kernel = choice(query, key, value, bias, grouped);
+    TORCH_CHECK(plain || kernel != Choice::none, "No available kernel. Aborting execution.");
+    if (kernel == Choice::none || (plain && dropout > 0)) {
+        const Tensor out = std::get<0>(at::_scaled_dot_product_attention_math(
+            query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
+        return kernel == Choice::none ? out : heads_innermost(out);
     }
-    return std::nullopt;
-}
-
-Tensor with_fused_strides(const Tensor& out, const Tensor& query, const Tensor& key,
-                          const Tensor& value, const MaybeTensor& bias, bool grouped) {
-    return choice(query, key, value, bias, grouped) == Choice::none ? out : heads_innermost(out);
+    if (kernel == Choice::flash)
+        return std::get<0>(at::_scaled_dot_product_flash_attention(query, key, value, dropout,
+                                                                   causal, false, scale));
+    return std::get<0>(at::_scaled_dot_product_efficient_attention(
+        query, key, value, bias, c10::GradMode::is_enabled(), dropout, causal, scale));
 }
 
 void add_fused_attention(torch::Library& dense) {

@@ -29,7 +29,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kNcclTimeout(10 * 60 * 1000);
 // gloo's own: the watchdog comes first.
 constexpr milliseconds kLater(30 * 1000);
-constexpr int kMessageTag = 1, kCallTag = 2;
 
 // The job's group, of all ranks, has no list of them.
 std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
@@ -57,18 +56,23 @@ std::string group_name(const NcclOptions& options) {
     return options.group_name.empty() ? "0" : options.group_name;
 }
 
+at::Tensor packed_bytes(const Call& call, int ranks) {
+    const std::vector<std::uint8_t> bytes = packed(call, ranks);
+    at::Tensor tensor = new_bytes(static_cast<std::int64_t>(bytes.size()));
+    std::copy(bytes.begin(), bytes.end(), tensor.data_ptr<std::uint8_t>());
+    return tensor;
+}
+
 // Each rank's call, which the ranks tell each other before they move its bytes. Sent when the call
 // is made, so that it has often arrived when the call's turn comes.
 class Announcement {
   public:
     Announcement(const Transfers& by, const Call& call) : ranks_(by.ranks()) {
-        const std::vector<std::uint8_t> mine = packed(call, ranks_);
-        size_ = static_cast<std::int64_t>(mine.size());
+        const at::Tensor mine = packed_bytes(call, ranks_);
+        size_ = mine.numel();
         all_ = new_bytes(size_ * ranks_);
-        const at::Tensor from = new_bytes(size_);
-        std::copy(mine.begin(), mine.end(), from.data_ptr<std::uint8_t>());
         try {
-            pending_ = by.start_all_gather(all_, from, kCallTag);
+            pending_ = by.start_all_gather(all_, mine, Tag::call);
         } catch (...) {
             error_ = std::current_exception();
         }
@@ -181,13 +185,6 @@ std::uint64_t NcclBackend::global(int rank) const {
     return global_ranks_[static_cast<std::size_t>(rank)];
 }
 
-std::vector<int> NcclBackend::others() const {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < size_; ++rank)
-        if (rank != rank_) ranks.push_back(rank);
-    return ranks;
-}
-
 c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Job& job, Tensors outputs, int parts,
                                                    std::vector<int> waits_for) {
     const std::string title = job.title.empty() ? profiler_title(job.call, rank_) : job.title;
@@ -229,7 +226,8 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
         coalesced_.push_back(std::move(job));
         return {};
     }
-    auto work = new_work(job, job.outputs, 1, message ? std::vector<int>{call.root} : others());
+    auto work =
+        new_work(job, job.outputs, 1, message ? std::vector<int>{call.root} : transfers_->others());
     start(std::move(job), work);
     return work;
 }
@@ -261,13 +259,17 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
             run_part(work, job.call, hook, [&] {
                 const Timeout timeout = job.timeout + kLater;
                 const at::Tensor bytes = host_bytes(job.outputs.front());
-                at::Tensor head = new_bytes(static_cast<std::int64_t>(packed_size(0)));
+                const auto send = [&](const at::Tensor& what) {
+                    if (what.numel() > 0) by->start_send(what, peer, Tag::message)->wait(timeout);
+                };
+                const auto receive = [&](const at::Tensor& what) {
+                    if (what.numel() > 0)
+                        by->start_receive(what, peer, Tag::message)->wait(timeout);
+                };
                 if (sends) {
                     if (peer == rank) return mailbox->put(job.call, bytes.clone());
-                    const std::vector<std::uint8_t> call = packed(job.call, 0);
-                    std::copy(call.begin(), call.end(), head.data_ptr<std::uint8_t>());
-                    by->send(head, peer, kMessageTag, timeout);
-                    if (bytes.numel() > 0) by->send(bytes, peer, kMessageTag, timeout);
+                    send(packed_bytes(job.call, 0));
+                    send(bytes);
                     return;
                 }
                 if (peer == rank) {
@@ -276,16 +278,16 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
                     bytes.copy_(content);
                     return;
                 }
-                by->receive(head, peer, kMessageTag, timeout);
+                const at::Tensor head = new_bytes(static_cast<std::int64_t>(packed_size(0)));
+                receive(head);
                 const Call call = unpacked(head.data_ptr<std::uint8_t>(), 0);
                 if (call.sent != job.call.received || call.dtype != job.call.dtype) {
                     // Its bytes must not be taken for the next message's.
-                    const auto size =
-                        call.sent * static_cast<std::int64_t>(c10::elementSize(call.dtype));
-                    if (size > 0) by->receive(new_bytes(size), peer, kMessageTag, timeout);
+                    receive(new_bytes(call.sent *
+                                      static_cast<std::int64_t>(c10::elementSize(call.dtype))));
                     check_message(call, job.call, other, self);
                 }
-                if (bytes.numel() > 0) by->receive(bytes, peer, kMessageTag, timeout);
+                receive(bytes);
             });
         });
 }
@@ -327,7 +329,7 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
         outputs.insert(outputs.end(), job.outputs.begin(), job.outputs.end());
         const bool message = is_message(job.call.type);
         if (!message)
-            waits_for = others();
+            waits_for = transfers_->others();
         else if (job.call.root != rank_)
             waits_for.push_back(job.call.root);
     }

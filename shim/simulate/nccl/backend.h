@@ -152,7 +152,6 @@ class NcclBackend final : public c10d::Backend {
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);
     [[nodiscard]] NcclWork::Origin origin(Timeout timeout) const;
-    [[nodiscard]] std::vector<int> others() const;
     [[nodiscard]] std::uint64_t global(int rank) const;
 
     c10::intrusive_ptr<c10d::Store> store_;

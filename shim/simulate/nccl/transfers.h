@@ -23,12 +23,18 @@ class Pending {
     std::vector<c10::intrusive_ptr<c10d::Work>> messages_;
 };
 
+// Messages of one pair and tag arrive in order: those of all ranks' collectives, the messages that
+// two ranks send each other, and the calls that ranks compare.
+enum class Tag : std::uint8_t { collective, message, call };
+
 class Transfers {
   public:
     explicit Transfers(c10::intrusive_ptr<c10d::Backend> gloo) : gloo_(std::move(gloo)) {}
 
     [[nodiscard]] int ranks() const { return gloo_->getSize(); }
     [[nodiscard]] int rank() const { return gloo_->getRank(); }
+    // Ranks but this one, in order.
+    [[nodiscard]] std::vector<int> others() const;
 
     using Timeout = std::chrono::milliseconds;
     // `to`: ranks() times as long as `from`, in the order of ranks.
@@ -39,18 +45,14 @@ class Transfers {
                   const at::Tensor& from, const std::vector<std::int64_t>& sent,
                   Timeout timeout) const;
 
-    // From any thread. Messages of one pair and tag arrive in order.
+    // From any thread.
+    using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     [[nodiscard]] Pending start_all_gather(const at::Tensor& to, const at::Tensor& from,
-                                           int tag) const;
-    void send(at::Tensor bytes, int to, int tag, Timeout timeout) const;
-    void receive(at::Tensor bytes, int from, int tag, Timeout timeout) const;
+                                           Tag tag) const;
+    [[nodiscard]] WorkPtr start_send(at::Tensor bytes, int to, Tag tag) const;
+    [[nodiscard]] WorkPtr start_receive(at::Tensor bytes, int from, Tag tag) const;
 
   private:
-    void start_send(Pending& pending, at::Tensor bytes, int to, int tag) const;
-    void start_receive(Pending& pending, at::Tensor bytes, int from, int tag) const;
-    // Ranks but this one, from the next on.
-    [[nodiscard]] std::vector<int> others() const;
-
     c10::intrusive_ptr<c10d::Backend> gloo_;
 };
 

@@ -475,3 +475,31 @@ if __name__ == "__main__":
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("complete 1 [2.0, 2.0]") == 2
+
+
+PROFILED = """
+def run(rank):
+    group = dist.new_group([1, 0])
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        dist.all_reduce(full(3, 1), async_op=True).wait()
+        dist.all_gather_into_tensor(full(4, 0, torch.half), full(2, 1, torch.half), group=group)
+        dist.send(full(5, 1), 1) if rank == 0 else dist.recv(full(5, 1), 0)
+    file = tempfile.mktemp()
+    profile.export_chrome_trace(file)
+    with open(file) as trace:
+        events = [each["args"] for each in json.load(trace)["traceEvents"] if each["name"] == "record_param_comms"]
+    return [[each.get(key) for key in KEYS] for each in events if each["Collective name"] != "wait"]
+
+KEYS = ("Collective name", "In msg nelems", "Out msg nelems", "dtype", "Group size", "Process Group Name",
+        "Process Group Description", "Global rank start", "Global rank stride")
+"""
+
+
+def test_the_profiler_is_told_of_the_tensors_of_each_call(on_ranks):
+    ran = on_ranks(PROFILED, 2)
+    for rank, message in enumerate(("send", "recv")):
+        calls = {each[0]: each[1:] for each in ran.answer[rank]}
+        assert calls["allreduce"] == [3, 3, "Float", 2, "0", "default_pg", 0, 1]
+        assert calls["_allgather_base"][:4] == [2, 4, "Half", 2]
+        assert calls["_allgather_base"][5:] == ["undefined", 0, 1]
+        assert calls[message][:4] == [5, 5, "Float", 2]

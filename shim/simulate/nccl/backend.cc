@@ -12,6 +12,7 @@
 #include <deque>
 #include <numeric>
 #include <thread>
+#include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "record/recorder.h"
@@ -178,7 +179,7 @@ std::uint64_t NcclBackend::getSequenceNumberForGroup() {
 }
 
 NcclWork::Origin NcclBackend::origin(Timeout timeout) const {
-    return {rank_, group_name(*options_), global_ranks_, timeout, blocking_, aborted_};
+    return {rank_, group_name(*options_), pg_desc_, global_ranks_, timeout, blocking_, aborted_};
 }
 
 std::uint64_t NcclBackend::global(int rank) const {
@@ -226,10 +227,24 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
         coalesced_.push_back(std::move(job));
         return {};
     }
+    RECORD_PARAM_COMMS_DATA(std::make_tuple(static_cast<std::int64_t>(job.call.number), message),
+                            std::make_tuple(group_name(*options_), pg_desc_), job.inputs,
+                            job.outputs, rank_, param_name(call.type), call.sent, call.received,
+                            call.dtype, std::vector<std::int64_t>(), std::vector<std::int64_t>(),
+                            static_cast<int>(global(0)), static_cast<int>(global_stride()), size_);
     auto work =
         new_work(job, job.outputs, 1, message ? std::vector<int>{call.root} : transfers_->others());
     start(std::move(job), work);
     return work;
+}
+
+// Between the numbers of neighbours in the group; -1 if they differ.
+std::int64_t NcclBackend::global_stride() const {
+    if (size_ == 1) return 1;
+    const auto stride = static_cast<std::int64_t>(global(1) - global(0));
+    for (int rank = 2; rank < size_; ++rank)
+        if (static_cast<std::int64_t>(global(rank) - global(rank - 1)) != stride) return -1;
+    return stride;
 }
 
 // With the mutex held, which numbers calls in the order in which their threads run them.

@@ -153,6 +153,7 @@ class NcclBackend final : public c10d::Backend {
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);
     [[nodiscard]] NcclWork::Origin origin(Timeout timeout) const;
     [[nodiscard]] std::uint64_t global(int rank) const;
+    [[nodiscard]] std::int64_t global_stride() const;
 
     c10::intrusive_ptr<c10d::Store> store_;
     c10::intrusive_ptr<NcclOptions> options_;

@@ -23,29 +23,34 @@ struct Name {
     OpType type;
     std::string_view name;   // in Python
     std::string_view title;  // for the profiler
+    std::string_view param;  // for the profiler's record_param_comms
 };
 constexpr std::array kNames{
-    Name{OpType::BROADCAST, "broadcast", "nccl:broadcast"},
-    Name{OpType::ALLREDUCE, "all_reduce", "nccl:all_reduce"},
-    Name{OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", "nccl:allreduce_coalesced"},
-    Name{OpType::REDUCE, "reduce", "nccl:reduce"},
-    Name{OpType::ALLGATHER, "all_gather", "nccl:all_gather"},
-    Name{OpType::_ALLGATHER_BASE, "all_gather_into_tensor", "nccl:_all_gather_base"},
-    Name{OpType::ALLGATHER_COALESCED, "all_gather_coalesced", "nccl:all_gather_coalesced"},
-    Name{OpType::GATHER, "gather", "nccl:gather"},
-    Name{OpType::SCATTER, "scatter", "nccl:scatter"},
-    Name{OpType::REDUCE_SCATTER, "reduce_scatter", "nccl:reduce_scatter"},
-    Name{OpType::ALLTOALL_BASE, "all_to_all_single", "nccl:all_to_all"},
-    Name{OpType::ALLTOALL, "all_to_all", "nccl:all_to_all"},
-    Name{OpType::SEND, "send", "nccl:send"},
-    Name{OpType::RECV, "recv", "nccl:recv"},
-    Name{OpType::BARRIER, "barrier", "nccl:all_reduce_barrier"},
-    Name{OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", "nccl:_reduce_scatter_base"},
-    Name{OpType::COALESCED, "coalesced", "nccl:coalesced"},
+    Name{OpType::BROADCAST, "broadcast", "nccl:broadcast", "broadcast"},
+    Name{OpType::ALLREDUCE, "all_reduce", "nccl:all_reduce", "allreduce"},
+    Name{OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", "nccl:allreduce_coalesced",
+         "allreduce_coalesced"},
+    Name{OpType::REDUCE, "reduce", "nccl:reduce", "reduce"},
+    Name{OpType::ALLGATHER, "all_gather", "nccl:all_gather", "all_gather"},
+    Name{OpType::_ALLGATHER_BASE, "all_gather_into_tensor", "nccl:_all_gather_base",
+         "_allgather_base"},
+    Name{OpType::ALLGATHER_COALESCED, "all_gather_coalesced", "nccl:all_gather_coalesced",
+         "allgather_coalesced"},
+    Name{OpType::GATHER, "gather", "nccl:gather", "gather"},
+    Name{OpType::SCATTER, "scatter", "nccl:scatter", "scatter"},
+    Name{OpType::REDUCE_SCATTER, "reduce_scatter", "nccl:reduce_scatter", "reduce_scatter"},
+    Name{OpType::ALLTOALL_BASE, "all_to_all_single", "nccl:all_to_all", "all_to_all"},
+    Name{OpType::ALLTOALL, "all_to_all", "nccl:all_to_all", "all_to_all"},
+    Name{OpType::SEND, "send", "nccl:send", "send"},
+    Name{OpType::RECV, "recv", "nccl:recv", "recv"},
+    Name{OpType::BARRIER, "barrier", "nccl:all_reduce_barrier", "barrier"},
+    Name{OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", "nccl:_reduce_scatter_base",
+         "_reduce_scatter_base"},
+    Name{OpType::COALESCED, "coalesced", "nccl:coalesced", "coalesced"},
 };
 
 const Name& name_of(OpType type) noexcept {
-    static constexpr Name kOther{OpType::UNKNOWN, "collective", "nccl:collective"};
+    static constexpr Name kOther{OpType::UNKNOWN, "collective", "nccl:collective", "collective"};
     const auto* const found = std::find_if(kNames.begin(), kNames.end(),
                                            [&](const Name& each) { return each.type == type; });
     return found == kNames.end() ? kOther : *found;
@@ -106,6 +111,8 @@ constexpr std::array kAgreements{
 }  // namespace
 
 std::string_view collective_name(OpType type) noexcept { return name_of(type).name; }
+
+std::string param_name(c10d::OpType type) { return std::string(name_of(type).param); }
 
 std::string profiler_title(const Call& call, int rank) {
     std::string title(name_of(call.type).title);

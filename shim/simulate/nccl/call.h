@@ -17,6 +17,8 @@ namespace compat::shim::simulate {
 
 // The name by which Python calls it: "all_reduce".
 [[nodiscard]] std::string_view collective_name(c10d::OpType type) noexcept;
+// As ProcessGroupNCCL names it where it tells the profiler of a call's tensors: "allreduce".
+[[nodiscard]] std::string param_name(c10d::OpType type);
 // A send or a receive, which two ranks make and not the whole group.
 [[nodiscard]] constexpr bool is_message(c10d::OpType type) noexcept {
     return type == c10d::OpType::SEND || type == c10d::OpType::RECV;

@@ -3,6 +3,7 @@
 #include <ATen/core/ivalue_inl.h>
 #include <ATen/core/jit_type.h>
 
+#include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>
 #include <utility>
 
 #include "simulate/nccl/errors.h"
@@ -32,6 +33,16 @@ NcclWork::NcclWork(Origin origin, Call call, const std::string& title,
       parts_left_(parts) {}
 
 bool NcclWork::wait(milliseconds timeout) {
+    RECORD_PARAM_COMMS(
+        std::make_tuple(static_cast<std::int64_t>(call_.number), is_message(call_.type)),
+        std::make_tuple(origin_.group, origin_.description), rank_, "wait", 0, 0, at::kByte,
+        std::vector<std::int64_t>(), std::vector<std::int64_t>(), -1, -1,
+        static_cast<int>(origin_.global.size()));
+    wait_until_end(timeout);
+    return true;
+}
+
+void NcclWork::wait_until_end(milliseconds timeout) {
     std::unique_lock lock(mutex_);
     if (!completed_) {
         waiting_since_ = age().count();
@@ -48,7 +59,6 @@ bool NcclWork::wait(milliseconds timeout) {
     if (exception_) std::rethrow_exception(exception_);
     lock.unlock();
     drop_handed_over();
-    return true;
 }
 
 void NcclWork::release_resources() {
@@ -58,7 +68,7 @@ void NcclWork::release_resources() {
 
 void NcclWork::wait_for_end() {
     try {
-        (void)wait();
+        wait_until_end();
     } catch (const c10::Error&) {
     }
 }

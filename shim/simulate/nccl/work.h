@@ -24,6 +24,7 @@ class NcclWork final : public c10d::Work {
     struct Origin {
         int rank = 0;                       // in its group
         std::string group;                  // "0", as torch names it
+        std::string description;            // "default_pg"
         std::vector<std::uint64_t> global;  // the group's ranks in the whole job
         std::chrono::milliseconds timeout{};
         bool blocking = false;  // a time-out is raised by wait() and ends no process
@@ -39,8 +40,8 @@ class NcclWork final : public c10d::Work {
     bool wait(std::chrono::milliseconds timeout = std::chrono::milliseconds(0)) override;
     // Raises nothing.
     void wait_for_end();
-    void synchronize() override { (void)wait(); }
-    void blockCurrentStream() { (void)wait(); }
+    void synchronize() override { wait_until_end(); }
+    void blockCurrentStream() { wait_until_end(); }
     void abort() override;
     std::vector<at::Tensor> result() override { return outputs_; }
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
@@ -69,6 +70,9 @@ class NcclWork final : public c10d::Work {
     void release_resources() override;
 
   private:
+    // wait() without an event of the profiler.
+    void wait_until_end(std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
+
     const Origin origin_;
     const Call call_;
     std::vector<at::Tensor> outputs_;

@@ -17,7 +17,7 @@ struct EndWords {
     int signal;
     std::string_view name;
 };
-constexpr std::array<EndWords, 23> kEndWords{{
+constexpr std::array<EndWords, 30> kEndWords{{
     {"Segmentation fault", SIGSEGV, "SIGSEGV"},
     {"SegFault", SIGSEGV, "SIGSEGV"},
     {"SIGSEGV", SIGSEGV, "SIGSEGV"},
@@ -41,6 +41,14 @@ constexpr std::array<EndWords, 23> kEndWords{{
     {"SIGKILL", SIGKILL, "SIGKILL"},
     {"Terminated", SIGTERM, "SIGTERM"},
     {"SIGTERM", SIGTERM, "SIGTERM"},
+    // As a shell tells a CI service: 128 and the signal.
+    {"exit code 132", SIGILL, "SIGILL"},
+    {"exit code 134", SIGABRT, "SIGABRT"},
+    {"exit code 135", SIGBUS, "SIGBUS"},
+    {"exit code 136", SIGFPE, "SIGFPE"},
+    {"exit code 137", SIGKILL, "SIGKILL"},
+    {"exit code 139", SIGSEGV, "SIGSEGV"},
+    {"exit code 143", SIGTERM, "SIGTERM"},
 }};
 
 }  // namespace

@@ -232,6 +232,25 @@ TEST(PytestForeign, ADeathBehindCharacters) {
     EXPECT_EQ(part.collected, 4);
 }
 
+TEST(PytestForeign, ADeathThatTheServiceTellsByItsExitCode) {
+    for (const auto& [words, signal] :
+         {std::pair{"ERROR: Job failed: exit code 143", "SIGTERM"},
+          std::pair{"##[error]Process completed with exit code 139.", "SIGSEGV"},
+          std::pair{"ERROR: script returned exit code 134", "SIGABRT"}}) {
+        const ModuleRecord part =
+            read_one(session(fmt::format("collecting ... collected 2 items\n\n"
+                                         "t.py::test_a PASSED    [ 50%]\n"
+                                         "t.py::test_b \n{}\n",
+                                         words)));
+        EXPECT_THAT(states(part), ElementsAre("t.py::test_a passed", "t.py::test_b crashed"));
+        EXPECT_EQ(part.cases[1].reason, signal);
+    }
+    const ModuleRecord failed =
+        read_one(session("collecting ... collected 2 items\n\nt.py::test_a PASSED    [ 50%]\n"
+                         "t.py::test_b \nERROR: Job failed: exit code 1\n"));
+    EXPECT_EQ(failed.cases[1].reason, "the log breaks off");
+}
+
 // What a test that ended had printed of a death is not the session's.
 TEST(PytestForeign, ALogThatBreaksOffIsNoDeath) {
     const ModuleRecord part =

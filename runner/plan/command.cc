@@ -94,6 +94,7 @@ Environment whole(const suites::Suite& suite, const ChildSettings& settings,
     const bool shim = !settings.shim_library.empty();
     // Off even if the runner itself was started with the shim.
     if (!shim) env.erase("ACTIVATE_TORCH_DEVICE");
+    env.erase("TORCHDEVICE_TEST");  // a test that started the runner itself
     const Environment ours = added(suite, settings, env);
     for (const auto& [name, value] : settings.private_variables) env[name] = value;
     for (const auto& [name, value] : ours) env[name] = value;

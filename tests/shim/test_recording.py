@@ -151,6 +151,28 @@ compat_shim.end_test()
     assert events.index(("session", forked)) < events.index(("device", forked))
 
 
+def test_what_a_test_starts_belongs_to_it(child):
+    started = "import torch; torch.ones(2, device='cuda').add(1)"
+    ran = child(
+        f"""
+import subprocess, sys, torch, compat_shim
+def start(): subprocess.run([sys.executable, "-c", {started!r}], check=True)
+start()
+for name in ("t::é\\0", "t::" + "x" * 200_000):
+    compat_shim.begin_test(name)
+    start()
+    compat_shim.end_test()
+start()
+""",
+        env={"TORCHDEVICE_SIMULATE": "cuda"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    kernels = [line for line in ran.record if line["event"] == "kernels"]
+    # The last is of the program itself.
+    assert [line.get("test") for line in kernels[:4]] == [None, "t::é\ufffd", None, None]
+    assert all(line["kernels"]["cuda"] > 0 for line in kernels[:4])
+
+
 def test_every_thread_is_redirected_and_counted(warm_child):
     ran = warm_child(
         """

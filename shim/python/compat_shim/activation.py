@@ -69,7 +69,7 @@ def _finish(torch):
     if _settings.default_target:
         patching.missing += default_device.apply(torch, state.library, _settings.default_target)
     _follow_processes()
-    record.start(_settings.record, _session(torch))
+    record.start(_settings.record, _session(torch), _settings.test)
     if _settings.summary and not _settings.record:
         summary.print_at_exit()
     state.finished = True

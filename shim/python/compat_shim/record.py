@@ -10,8 +10,13 @@ import threading
 from . import appending, state
 
 FORMAT = 1
+# The running test, for the processes that it starts. It is never removed, only emptied: that moves
+# the environment of C, which other threads may be reading.
+_VARIABLE = b"TORCHDEVICE_TEST"
+_LONGEST = 16 << 10  # bytes; the kernel starts no process with a variable above 128 KiB
 
 _dumps = json.dumps
+_environ = os.environb
 _getpid = os.getpid
 
 _lock = threading.RLock()
@@ -19,17 +24,22 @@ _path = None  # absolute, or None where no record is asked for
 _session = None  # its keys
 _session_pid = None  # the process that has written its session line
 _test = None
+_in_test = False  # begin_test was called in this process, and end_test was not
 _writing = False
 _SUMS = {"count", "bytes"}  # of a row; the rest identifies its site
 _taken = []  # rows of the recorder's that are not written yet
 _written = {}  # of this test, or of the time since: what identifies a site → its sums
 
 
-def start(path, session):
-    """Open the record and write the session line. `path` None: count, but write nothing."""
-    global _path, _session
+def start(path, session, test=None):
+    """Open the record and write the session line. `path` None: count, but write nothing. `test`: the
+    one that started this process, whose events are the test's."""
+    global _path, _session, _test
     _session = session
     _path = path and os.path.abspath(path)
+    if not _in_test:
+        _test = test and _text(test)
+    _tell_processes(_test or "")
     _append(_as_text([]))
     if _path is not None:
         state.library.call_after_new_sites(_write_ahead)
@@ -45,28 +55,40 @@ def start_anew(path, rows):
 
 def begin_test(test_id):
     """From here on events belong to `test_id`; what came before belongs to no test."""
-    global _test
+    global _test, _in_test
     flush()
     _written.clear()
     _take_kernels()
     _test = _text(test_id)
+    _in_test = True
+    _tell_processes(_test)
 
 
 def end_test():
     """Write the running test's events and its closing line."""
-    global _test
+    global _test, _in_test
     if _test is None:
         return
     kernels = _take_kernels()
     flush([{"event": "test", "test": _test, **({"kernels": kernels} if kernels else {})}])
     _written.clear()
     _test = None
+    _in_test = False
+    _tell_processes("")
+
+
+def _tell_processes(test):
+    name = test.replace("\0", "\ufffd").encode()
+    if _path is not None:
+        _environ[_VARIABLE] = name if len(name) <= _LONGEST else b""
 
 
 def end_process():
-    """Write what no test has: a program's events, and what it ran on the accelerator."""
-    kernels = _take_kernels() if _test is None and state.library is not None else {}
-    flush([{"event": "kernels", "kernels": kernels}] if any(kernels.values()) else [])
+    """Write the events of a program, or of a process that a test started, and what it ran on the
+    accelerator."""
+    kernels = _take_kernels() if not _in_test and state.library is not None else {}
+    line = {"event": "kernels", "kernels": kernels, **({"test": _test} if _test else {})}
+    flush([line] if any(kernels.values()) else [])
 
 
 def _take_kernels():
@@ -98,7 +120,7 @@ def flush(closing=()):
 def _write_ahead():
     """Write new sites early, because a program without a harness may be killed before it ends.
     Nothing is written early within a test. Called between any two instructions, also of flush."""
-    if _test is None and not _writing:
+    if not _in_test and not _writing:
         flush()
 
 
@@ -123,9 +145,10 @@ def sites():
 
 def after_fork_in_child():
     """The counts so far are the parent's to write. The running test stays the same."""
-    global _lock, _writing
+    global _lock, _writing, _in_test
     _lock = threading.RLock()  # another thread of the parent may have held it
     _writing = False
+    _in_test = False
     _taken.clear()
     _written.clear()
     state.library.clear_rows()

@@ -45,6 +45,7 @@ class Settings(NamedTuple):
     log_level: str
     library: Optional[str]
     record: Optional[str]
+    test: Optional[str]  # that started this process
     simulate: Optional[str]
     devices: int
     processes: int  # that run at once and share the host's memory
@@ -111,6 +112,7 @@ def read(found_host, environ=os.environ):
         log_level=_word(environ, "TORCHDEVICE_LOG_LEVEL", LOG_LEVELS, "WARNING"),
         library=environ.get("COMPAT_SHIM_LIBRARY") or None,
         record=environ.get("TORCHDEVICE_RECORD") or None,
+        test=environ.get("TORCHDEVICE_TEST") or None,
         simulate=simulate,
         devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
         processes=_count(environ, "TORCHDEVICE_PROCESSES"),

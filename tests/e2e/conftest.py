@@ -2,9 +2,11 @@
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 import sys
+import threading
 import zlib
 
 import pytest
@@ -56,6 +58,25 @@ def make_runner(program, folder):
 @pytest.fixture
 def runner(program, tmp_path):
     return make_runner(program, tmp_path)
+
+
+@pytest.fixture
+def on_terminal(program):
+    """on_terminal(words, **of_popen): runs the runner on a terminal; its exit code and what it wrote there."""
+
+    def call(*words, **of_popen):
+        terminal, end = pty.openpty()
+        child = subprocess.Popen([program, *map(str, words)], stdin=end, stdout=end, stderr=end, **of_popen)
+        # A terminal may drop what is unread as its last end closes: this end stays open, and says when all is read.
+        threading.Thread(target=lambda: (child.wait(), os.write(end, b"\0"))).start()
+        seen = b""
+        while not seen.endswith(b"\0"):
+            seen += os.read(terminal, 65536)
+        os.close(terminal)
+        os.close(end)
+        return child.returncode, seen[:-1]
+
+    return call
 
 
 @pytest.fixture(scope="session")

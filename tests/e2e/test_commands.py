@@ -1,7 +1,6 @@
 """Tests commands, targets and bad input of the installed runner: output, exit code, no files left."""
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -348,22 +347,10 @@ def test_a_project_without_suite_json_runs_by_convention(runner, python, tmp_pat
     assert (tmp_path / "results/.gitignore").read_text() == "*\n"
 
 
-def test_a_terminal_shows_a_progress_bar(program, python, tmp_path):
-    parent, child = pty.openpty()
+def test_a_terminal_shows_a_progress_bar(on_terminal, python, tmp_path):
     env = {k: v for k, v in os.environ.items() if k not in ("CI", "NO_COLOR") and not k.startswith("COMPAT_")}
-    process = subprocess.Popen([program, STATES, "test_states.py", "--python", python, "--shim", "off"],
-                               cwd=tmp_path, stdout=child, stderr=child, env={**env, "TERM": "xterm"})
-    os.close(child)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(parent, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        seen += piece
-    assert process.wait() == 1
+    code, seen = on_terminal(STATES, "test_states.py", "--python", python, "--shim", "off", cwd=tmp_path, env={**env, "TERM": "xterm"})
+    assert code == 1
     assert b"1 module running" in seen and b"0 modules running" not in seen and b"about 0s" not in seen
     assert b"\r\x1b[J" in seen and b"[0/1]" in seen and b"\x1b[31m" in seen
     # The bar is gone at the end, and what stays is the same as in a pipe.

@@ -2,7 +2,6 @@
 import base64
 import gzip
 import os
-import pty
 import re
 import shutil
 import signal
@@ -126,26 +125,17 @@ def test_show_says_that_a_log_is_gone(runner, python, suite):
     assert shown.code == 0 and "cannot read: No such file or directory" in shown.out
 
 
-def test_colors_are_for_terminals(runner, program, python, suite, tmp_path):
+def test_colors_are_for_terminals(runner, on_terminal, python, suite, tmp_path):
     run_with(runner, suite, python, "bad")
     assert "\x1b" not in runner("show", CASE).out
     assert "\x1b[31mF\x1b[0m" in runner("show", CASE, "--color", "always").out
 
-    def on_terminal(**env):
-        terminal, end = pty.openpty()
-        child = subprocess.Popen([program, "show", CASE], cwd=tmp_path, stdout=end, stdin=end, env={**os.environ, **env})
-        os.close(end)
-        out = b""
-        try:
-            while piece := os.read(terminal, 4096):
-                out += piece
-        except OSError:  # the other end is closed
-            pass
-        os.close(terminal)
-        assert child.wait(timeout=60) == 0
-        return out.decode()
+    def shown(**env):
+        code, text = on_terminal("show", CASE, cwd=tmp_path, env={**os.environ, **env})
+        assert code == 0
+        return text
 
-    assert "\x1b[31mF\x1b[0m" in on_terminal() and "\x1b" not in on_terminal(NO_COLOR="1")
+    assert b"\x1b[31mF\x1b[0m" in shown() and b"\x1b" not in shown(NO_COLOR="1")
 
 
 def test_runs_shows_sizes(runner, python, suite):

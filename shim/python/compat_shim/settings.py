@@ -84,6 +84,11 @@ def asked_for(environ=os.environ):
     return environ.get("ACTIVATE_TORCH_DEVICE") == "1"
 
 
+def _is_fork_server():
+    """Whether this is multiprocessing's: the test that started it is not the only one it serves."""
+    return any("multiprocessing.forkserver import" in word for word in sys.orig_argv)
+
+
 def read(found_host, environ=os.environ):
     """The settings of this process; `found_host` is what torch itself can reach."""
     simulate = _word(environ, "TORCHDEVICE_SIMULATE", SIMULATED, None)
@@ -112,7 +117,7 @@ def read(found_host, environ=os.environ):
         log_level=_word(environ, "TORCHDEVICE_LOG_LEVEL", LOG_LEVELS, "WARNING"),
         library=environ.get("COMPAT_SHIM_LIBRARY") or None,
         record=environ.get("TORCHDEVICE_RECORD") or None,
-        test=environ.get("TORCHDEVICE_TEST") or None,
+        test=None if _is_fork_server() else environ.get("TORCHDEVICE_TEST") or None,
         simulate=simulate,
         devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
         processes=_count(environ, "TORCHDEVICE_PROCESSES"),

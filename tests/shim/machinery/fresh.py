@@ -1,5 +1,5 @@
-"""Requests from processes that begin anew: spawn, forkserver, a new interpreter. They know no test.
-A case returns the answers, a list for each ask() that ran."""
+"""Requests from processes that begin anew: spawn, forkserver, a new interpreter. Their test is
+that of the process which starts them. A case returns the answers, a list for each ask() that ran."""
 
 import json
 import multiprocessing

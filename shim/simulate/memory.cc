@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
+#include <unordered_set>
 #include <utility>
 
 #include "runtime/device_stats.h"
@@ -56,13 +58,15 @@ std::int64_t rounded(std::size_t bytes) {
     return (static_cast<std::int64_t>(bytes) + kGranule - 1) / kGranule * kGranule;
 }
 
-std::atomic<void (*)()> free_unused{nullptr};
+// One of each part that keeps memory.
+std::array<std::atomic<void (*)()>, 2> free_unused{};
 
 void check_limit(std::int64_t wanted, int index) {
     const std::int64_t limit = at(index).limit;
     const auto taken = [&] { return at(index).bytes.figure().current; };
     if (wanted <= limit - taken()) return;
-    if (auto* const reclaim = free_unused.load()) reclaim();
+    for (const auto& each : free_unused)
+        if (auto* const reclaim = each.load()) reclaim();
     if (wanted > limit - taken())
         accelerator().out_of_memory(accelerator().device(index), wanted, limit, taken());
 }
@@ -125,9 +129,23 @@ std::shared_mutex& addresses() {
 }
 thread_local int addresses_uses = 0;
 
+struct Held {
+    std::mutex mutex;
+    std::unordered_multiset<const c10::StorageImpl*> storages;
+};
+Held& held() {
+    static auto* all = new Held();  // threads may outlive statics
+    return *all;
+}
+
 }  // namespace
 
-void reclaim_memory_by(void (*reclaim)()) { free_unused = reclaim; }
+void reclaim_memory_by(void (*reclaim)()) {
+    for (auto& each : free_unused) {
+        void (*none)() = nullptr;
+        if (each == reclaim || each.compare_exchange_strong(none, reclaim)) return;
+    }
+}
 
 AddressesInUse::AddressesInUse() {
     if (addresses_uses++ == 0) addresses().lock_shared();
@@ -135,6 +153,28 @@ AddressesInUse::AddressesInUse() {
 
 AddressesInUse::~AddressesInUse() {
     if (--addresses_uses == 0) addresses().unlock_shared();
+}
+
+MemoryHeld::MemoryHeld(const at::Tensor& tensor)
+    : storage_(tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr) {
+    if (!storage_) return;
+    const AddressesInUse now;  // waits while it moves
+    const std::lock_guard lock(held().mutex);
+    held().storages.insert(storage_);
+}
+
+MemoryHeld::MemoryHeld(MemoryHeld&& other) noexcept
+    : storage_(std::exchange(other.storage_, nullptr)) {}
+
+MemoryHeld::~MemoryHeld() {
+    if (!storage_) return;
+    const std::lock_guard lock(held().mutex);
+    held().storages.erase(held().storages.find(storage_));
+}
+
+bool is_held(const c10::StorageImpl& storage) {
+    const std::lock_guard lock(held().mutex);
+    return held().storages.contains(&storage);
 }
 
 MovingMemory::MovingMemory() : moves_(addresses_uses == 0 && addresses().try_lock()) {}

@@ -2,12 +2,14 @@
 // adopted without a copy.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Storage.h>
 
 #include <string>
 
 #include "runtime/counter.h"
 #include "runtime/device_allocator.h"
+#include "runtime/export.h"
 
 namespace compat::shim::simulate {
 
@@ -45,8 +47,9 @@ class KernelMemory {
     int before_;
 };
 
-// Called before the device's out-of-memory error, to free memory that nothing uses any more.
-void reclaim_memory_by(void (*free_unused)());
+// Called before the device's out-of-memory error, to free memory that nothing uses any more. The
+// parts that keep such memory give one function each.
+COMPAT_EXPORT void reclaim_memory_by(void (*free_unused)());
 
 // While it lives, this thread has addresses of tensors' memory, which does not move.
 class AddressesInUse {
@@ -56,6 +59,19 @@ class AddressesInUse {
     AddressesInUse(const AddressesInUse&) = delete;
     AddressesInUse& operator=(const AddressesInUse&) = delete;
 };
+
+// While it lives, the memory of the tensor does not move, whichever thread has its address.
+class COMPAT_EXPORT MemoryHeld {
+  public:
+    explicit MemoryHeld(const at::Tensor& tensor);
+    ~MemoryHeld();
+    MemoryHeld(MemoryHeld&& other) noexcept;
+    MemoryHeld& operator=(MemoryHeld&&) = delete;
+
+  private:
+    const c10::StorageImpl* storage_;
+};
+[[nodiscard]] bool is_held(const c10::StorageImpl& storage);
 
 // While it lives, no thread is given such an address. It does not wait: false if one has some now.
 class MovingMemory {

@@ -1,71 +1,11 @@
-"""Tests groups of NCCL on simulated CUDA devices: ranks are processes that a script forks."""
+"""Tests groups of NCCL on simulated CUDA devices: values, misuse, records, what is built on them."""
 
 import collections
 import re
 
 import pytest
 
-from conftest import run_child
-
-RANKS = """
-import datetime, functools, json, os, signal, tempfile, time, warnings, torch
-import torch.distributed as dist
-warnings.simplefilter("ignore")
-
-def ranks(count, run, timeout=60):
-    \"\"\"Runs run(rank) in one process for each rank. Gives what they return, [type, text] of what they raise,
-    or ["ended", signal].\"\"\"
-    file, pipes = tempfile.mktemp(), []
-    for rank in range(count):
-        read, write = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            answer = in_rank(rank, count, run, file, timeout)
-            with os.fdopen(write, "w") as out:
-                json.dump(answer, out)
-            os._exit(0)
-        os.close(write)
-        pipes.append((pid, os.fdopen(read)))
-    answers = []
-    for pid, pipe in pipes:
-        text = pipe.read()
-        ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        answers.append(json.loads(text) if text else ["ended", ended])
-    return answers
-
-def in_rank(rank, count, run, file, timeout):
-    try:
-        torch.cuda.set_device(rank)
-        dist.init_process_group(
-            "nccl", init_method="file://" + file, rank=rank, world_size=count,
-            timeout=datetime.timedelta(seconds=timeout),
-        )
-        answer = run(rank)
-        dist.destroy_process_group()
-        return answer
-    except Exception as error:
-        return [type(error).__name__, str(error)]
-
-def t(*values, **options): return torch.tensor(values, device="cuda", **options)
-def full(size, value, dtype=torch.float): return torch.full((size,), value, dtype=dtype, device="cuda")
-"""
-
-
-@pytest.fixture
-def on_ranks(library, tmp_path):
-    """on_ranks(script, count, **environment): what `run(rank)` of the script gave on each rank."""
-
-    def run(script, count, *, timeout=60, **env):
-        return run_child(
-            library,
-            tmp_path,
-            RANKS + script + f"\nprint(json.dumps(ranks({count}, run, {timeout})))",
-            env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_DEVICES": "4", **env},
-            warm=True,
-        )
-
-    return run
-
+from ranks import on_ranks  # noqa: F401, a fixture
 
 VALUES = """
 def run(rank):
@@ -154,6 +94,11 @@ MISUSES = {
         "DistBackendError",
         "rank 0 sends 8 bytes to rank 1, which receives 4",
     ),
+    "lists": (
+        "dist.all_gather([full(2, 0.0), full(3 - rank, 0.0)], full(2, 1.0))",
+        "DistBackendError",
+        r"number of elements: rank 0 calls all_gather\(float32, 5 elements\) at .* rank 1 calls all_gather\(float32, 4 elements\) at",
+    ),
     "dtype": (
         "dist.all_reduce(full(2, 1, torch.short))",
         "TypeError",
@@ -199,96 +144,115 @@ def run(rank):
     assert received == [5.0, 5.0]
 
 
-DEADLOCKS = {
-    "two groups": (2, "dist.all_reduce(full(2, 1.0), group=dist.group.WORLD if rank else pair)", "all_reduce"),
-    "a ring": (3, "dist.recv(full(2, 1.0), (rank + 1) % 3)", "recv"),
-}
-
-
-@pytest.mark.parametrize("name", DEADLOCKS)
-def test_a_deadlock_names_each_rank_its_call_and_its_line(on_ranks, name):
-    count, call, collective = DEADLOCKS[name]
-    script = f"""
+def test_groups_follow_each_other(on_ranks):
+    """The file of a job that has ended is gone, and a second job may take its name."""
+    ran = on_ranks(
+        """
+import pathlib
 def run(rank):
-    pair = dist.new_group([0, 1])
-    {call}
-"""
-    line = 1 + next(n for n, text in enumerate((RANKS + script).splitlines()) if call in text)
-    for kind, text in on_ranks(script, count).answer:
-        assert kind == "DistBackendError" and text.startswith("Deadlock: these ranks wait for each other")
-        for rank in range(count):
-            assert re.search(rf"rank {rank} waits in {collective}\(.*script.py:{line}", text), text
+    dist.all_reduce(full(2, 1.0)); dist.destroy_process_group()
+    file, ended = pathlib.Path(tempfile.gettempdir(), f"job-{os.getppid()}"), []
+    for _ in range(2):
+        dist.init_process_group("nccl", init_method=f"file://{file}", rank=rank, world_size=2)
+        x = full(2, 1.0); dist.all_reduce(x); dist.barrier(); dist.destroy_process_group()
+        for _ in range(100):
+            if not file.exists(): break
+            time.sleep(0.05)
+        ended.append([x.tolist(), file.exists()])
+        time.sleep(0.5)
+    dist.init_process_group("nccl", init_method="file://" + tempfile.mktemp(), rank=0, world_size=1)
+    return ended
+""",
+        2,
+    )
+    assert ran.answer == [[[[2.0, 2.0], False]] * 2] * 2
 
 
-def test_a_rank_that_comes_late_is_no_deadlock(on_ranks):
+def test_tensors_of_a_call_that_has_ended_are_free(on_ranks):
     ran = on_ranks(
         """
 def run(rank):
-    if rank == 2: time.sleep(4)
-    x = full(1, 1.0); dist.all_reduce(x)
+    used = []
+    for _ in range(100):
+        x, y = full(1000, 1.0), full(2000, 0.0)
+        dist.all_gather_into_tensor(y, x); dist.all_reduce(x, async_op=True).wait()
+        del x, y
+        used.append(torch.cuda.memory_allocated())
+    return used
+""",
+        2,
+    )
+    assert ran.answer == [[0] * 100] * 2
+
+
+def test_bytes_keep_their_order_in_memory(on_ranks):
+    """As ncclSend and ncclRecv move them; a rank's own are copied by their places."""
+    ran = on_ranks(
+        """
+def run(rank):
+    x = torch.arange(8.0, device="cuda").view(1, 2, 2, 2).to(memory_format=torch.channels_last)
+    like = lambda: torch.zeros(1, 2, 2, 2, device="cuda").to(memory_format=torch.channels_last)
+    plain = [torch.zeros(1, 2, 2, 2, device="cuda") for _ in range(2)]
+    lists = [[like(), like()], [like(), torch.zeros(1, 2, 2, 3, device="cuda").to(memory_format=torch.channels_last)]]
+    dist.all_gather(lists[0], x)
+    dist.all_gather(lists[1], x if rank == 0 else torch.cat([x, x[..., :1]], 3).contiguous(memory_format=torch.channels_last))
+    dist.gather(x, plain if rank == 0 else None, 0)
+    return [each.flatten().tolist() for each in (*lists[0], lists[1][0], *plain)]
+""",
+        2,
+    )
+    plain = [float(n) for n in range(8)]
+    in_memory = [0.0, 4.0, 1.0, 5.0, 2.0, 6.0, 3.0, 7.0]
+    assert ran.answer[0] == [plain, plain, plain, plain, in_memory]
+    assert ran.answer[1][:3] == [plain, plain, plain]
+
+
+def test_a_future_does_not_hold_the_interpreter(on_ranks):
+    """A hook of another thread may need it."""
+    ran = on_ranks(
+        """
+import threading
+def run(rank):
+    seen = []
+    if rank == 1: time.sleep(3)
+    threading.Thread(target=lambda: (time.sleep(0.2), seen.append(time.monotonic()))).start()
+    dist.all_reduce(full(2, 1.0), async_op=True).get_future()
+    return time.monotonic() - seen[0] if rank == 0 else None
+""",
+        2,
+    )
+    assert ran.answer[0] > 1
+
+
+def test_a_tensor_that_is_shared_meanwhile_gets_its_result(on_ranks):
+    ran = on_ranks(
+        """
+from torch.multiprocessing.reductions import reduce_tensor
+def run(rank):
+    x = full(2, 1.0 - rank)
+    if rank == 0: time.sleep(2); dist.send(x, 1)
+    if rank == 1: work = dist.irecv(x, 0); time.sleep(1); reduce_tensor(x); work.wait()
     return x.tolist()
+""",
+        2,
+    )
+    assert ran.answer == [[1.0, 1.0]] * 2
+
+
+def test_texts_name_ranks_of_the_job(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    pair = dist.new_group([1, 2])
+    if rank == 0: return None
+    try: dist.broadcast(full(1 + rank, 1.0), 2, group=pair)
+    except dist.DistBackendError as error: return str(error)
 """,
         3,
     )
-    assert ran.answer == [[3.0]] * 3
-
-
-HANG = """
-def run(rank):
-    if rank == 1: time.sleep(4); return
-    dist.all_reduce(full(2, 1.0))
-"""
-
-
-def test_a_time_out_ends_the_process_with_the_watchdogs_text(on_ranks):
-    ran = on_ranks(HANG, 2, timeout=2)
-    assert ran.answer[0] == ["ended", -6]  # SIGABRT
-    assert re.search(
-        r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=1, OpType=ALLREDUCE, NumelIn=2, "
-        r"NumelOut=2, Timeout\(ms\)=2000\) ran for 2\d\d\d milliseconds before timing out",
-        ran.stderr,
-    )
-    assert "rank 1 waits in no collective" in ran.stderr
-    assert "terminate called after throwing an instance of 'c10::DistBackendError'" in ran.stderr
-
-
-def test_with_blocking_wait_a_time_out_is_raised(on_ranks):
-    ran = on_ranks(HANG, 2, timeout=2, TORCH_NCCL_BLOCKING_WAIT="1")
-    kind, text = ran.answer[0]
-    assert kind == "DistBackendError" and "Watchdog caught collective operation timeout" in text
-
-
-STEPS = """
-def run(rank):
-    for step in range(6): x = full(2, 1.0); dist.all_reduce(x)
-    return x.tolist()
-"""
-FAULTS = {
-    "exit": (["DistBackendError", "ncclRemoteError"], ["ended", 1]),
-    "drop": (["DistBackendError", "ncclRemoteError"], [2.0, 2.0]),
-    "slow:200ms": ([2.0, 2.0], [2.0, 2.0]),
-}
-
-
-@pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_happens_in_its_rank_and_call(on_ranks, kind):
-    ran = on_ranks(STEPS, 2, timeout=20, TORCHDEVICE_FAULT=f"rank=1,call=4,kind={kind}")
-    for found, wanted in zip(ran.answer, FAULTS[kind]):
-        assert found[0] == wanted[0] and str(wanted[1]) in str(found[1])
-    assert re.search(r"TORCHDEVICE_FAULT: rank 1 \w+.* in its call 4, all_reduce.* at .*script.py:\d+", ran.stderr)
-
-
-def test_a_rank_that_hangs_times_the_others_out(on_ranks):
-    script = STEPS.replace("def run(rank):", "def run(rank):\n    if rank == 1: signal.alarm(6)")
-    ran = on_ranks(script, 2, timeout=2, TORCHDEVICE_FAULT="rank=1,call=4,kind=hang")
-    assert ran.answer == [["ended", -6], ["ended", -14]]
-    assert "TORCHDEVICE_FAULT: rank 1 hangs in its call 4" in ran.stderr and "SeqNum=4" in ran.stderr
-
-
-@pytest.mark.parametrize("text", ["rank=1", "rank=1,call=0,kind=exit", "rank=1,call=2,kind=slow", "rank=a,call=2,kind=drop"])
-def test_a_fault_that_is_none_is_named(child, text):
-    ran = child("import torch", env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_FAULT": text})
-    assert ran.returncode != 0 and f"TORCHDEVICE_FAULT={text}: must be rank=1,call=20,kind=KIND" in ran.stderr
+    for text in ran.answer[1:]:
+        assert "rank 1 calls broadcast(float32, 2 elements, root 2)" in text, text
+        assert "rank 2 calls broadcast(float32, 3 elements, root 2)" in text, text
 
 
 def test_the_record_counts_calls_and_bytes_by_line_and_group(on_ranks):
@@ -457,24 +421,6 @@ def test_what_is_built_on_collectives_computes_as_one_device_does(on_ranks, coun
     for answers in on_ranks(PARALLEL, count, timeout=120).answer:
         assert isinstance(answers, dict), answers
         assert not any(answers.values()), answers
-
-
-def test_torchrun_restarts_after_a_fault_and_completes(child):
-    ran = child(
-        """
-import os, torch, torch.distributed as dist
-if __name__ == "__main__":
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
-    for step in range(5): dist.all_reduce(x := torch.ones(2, device="cuda"))
-    os.write(1, f"complete {os.environ['TORCHELASTIC_RESTART_COUNT']} {x.tolist()}\\n".encode())
-    dist.destroy_process_group()
-""",
-        argv=["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1", "script.py"],
-        env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_FAULT": "rank=1,call=3,kind=exit"},
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.count("complete 1 [2.0, 2.0]") == 2
 
 
 PROFILED = """

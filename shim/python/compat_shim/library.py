@@ -25,9 +25,14 @@ def load(path, torch_version, torch_git):
 
 
 def beside(library, name):
-    """The library `name` of the same build, in the folder of the common one."""
+    """The library `name` of the same build, in the folder of the common one.
+
+    Raises ModuleNotFoundError if the build has none."""
     folder, file = os.path.split(library.__file__)
-    return _loaded(name, os.path.join(folder, file.replace(NAME, name, 1)))
+    path = os.path.join(folder, file.replace(NAME, name, 1))
+    if not os.path.exists(path):
+        raise ModuleNotFoundError(f"{path} is missing", name=name)
+    return _loaded(name, path)
 
 
 def _loaded(name, path):

@@ -38,6 +38,8 @@ c10::intrusive_ptr<c10d::ProcessGroup> with_nccl_for_cpu(const c10::IValue& grou
     const auto backend = of_cuda->getBackend(c10::kCUDA);
     if (backend->getBackendName() != "nccl") return {};
     auto twin = c10::make_intrusive<c10d::ProcessGroup>(of_cuda->getRank(), of_cuda->getSize());
+    // setBackend gives the backend the group's device.
+    twin->setBoundDeviceId(of_cuda->getBoundDeviceId());
     twin->setBackend(c10::kCPU, c10d::ProcessGroup::BackendType::NCCL, backend);
     return twin;
 }

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <deque>
 #include <numeric>
-#include <thread>
+#include <stdexcept>
 #include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -42,15 +42,12 @@ std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
 std::atomic<std::uint64_t> groups{0};
 
 // Where gloo's ranks find each other. The addresses of an earlier group may still be in the store:
-// of the same group that this process made before, which its ranks made as often, and of processes
-// that torchrun has restarted.
-std::string gloo_key(const NcclOptions& options) {
-    static std::mutex mutex;
-    static auto* times = new std::map<std::pair<std::string, std::vector<std::uint64_t>>, int>();
+// of the same group that its ranks made before, each as often, and of processes that torchrun has
+// restarted.
+std::string gloo_key(c10d::Store& store, int rank) {
     const char* restarts = std::getenv("TORCHELASTIC_RESTART_COUNT");
-    const std::lock_guard lock(mutex);
-    const int before = (*times)[{options.group_name, options.global_ranks_in_group}]++;
-    return "compat_gloo/" + std::string(restarts ? restarts : "0") + "/" + std::to_string(before);
+    const std::string start = "compat_gloo/" + std::string(restarts ? restarts : "0") + "/";
+    return start + std::to_string(store.add(start + "made/" + std::to_string(rank), 1));
 }
 
 std::string group_name(const NcclOptions& options) {
@@ -103,26 +100,31 @@ std::exception_ptr broken(const Call& call, std::string_view why) {
                             : backend_error(deadlock);
 }
 
-// Runs the work's part, whose errors are the work's.
+// Throws if the work has timed out, or its group is aborted: no more bytes are moved for it.
+void check_goes_on(NcclWork& work) {
+    if (work.isCompleted() || *work.origin().aborted)
+        std::rethrow_exception(aborted_error(work.origin().rank));
+}
+
+// Runs the work's part, whose errors are the work's, and which needs `ranks`.
 template <class Hook, class Part>
-void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call, const Hook& hook,
-              Part part) {
+void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call,
+              const std::vector<int>& ranks, const Hook& hook, Part part) {
     const auto begun = std::chrono::steady_clock::now();
     try {
+        check_goes_on(*work);
         part();
         if (hook) {
             const auto ended = std::chrono::steady_clock::now();
             (*hook)(std::make_shared<c10d::WorkInfo>(call.type, call.number, begun, ended,
                                                      ended - begun));
         }
-        work->end();
-    } catch (const c10::DistBackendError& error) {
-        // gloo's own errors have this type, too, in newer versions of torch.
-        const std::string_view text = error.what_without_backtrace();
-        work->end(text.find("gloo") == std::string_view::npos ? std::current_exception()
-                                                              : broken(call, text));
-    } catch (const std::exception& error) {
-        work->end(broken(call, error.what()));
+        Watchdog::instance().forget_deadlock();
+        work->end(ranks);
+    } catch (const ConnectionBroken& error) {
+        work->end(ranks, broken(call, error.what()));
+    } catch (const std::exception&) {
+        work->end(ranks, std::current_exception());
     }
 }
 
@@ -163,15 +165,40 @@ NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int si
       mailbox_(std::make_shared<Mailbox>()) {
     if (const char* handling = std::getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         blocking_ |= std::string_view(handling) == "0";
-    transfers_ = std::make_shared<const Transfers>(make_gloo_(
-        c10::make_intrusive<c10d::PrefixStore>(gloo_key(*options_), store_), rank, size));
+    transfers_ = connected();
+    reclaim_memory_by(&drop_handed_over);
     if (auto* parent = dynamic_cast<NcclBackend*>(options_->split_from.get())) ++parent->splits_;
-    if (options_->global_ranks_in_group.empty())
-        Watchdog::instance().join_job(store_->clone(), static_cast<std::uint64_t>(rank),
-                                      static_cast<std::uint64_t>(size));
+    // The job's own group, which torch names.
+    if (!options_->global_ranks_in_group.empty() || options_->group_name.empty()) return;
+    job_store_ = store_->clone();
+    Watchdog::instance().join_job(job_store_, static_cast<std::uint64_t>(rank),
+                                  static_cast<std::uint64_t>(size));
 }
 
-NcclBackend::~NcclBackend() = default;
+NcclBackend::~NcclBackend() { Watchdog::instance().leave_job(job_store_); }
+
+std::shared_ptr<const Transfers> NcclBackend::connected() {
+    try {
+        return std::make_shared<const Transfers>(
+            make_gloo_(c10::make_intrusive<c10d::PrefixStore>(gloo_key(*store_, getRank()), store_),
+                       getRank(), getSize(), options_->timeout));
+    } catch (const std::runtime_error& error) {
+        throw_backend_error("Rank " + std::to_string(global(getRank())) + " made the group " +
+                            group_name(*options_) + " of " + std::to_string(getSize()) +
+                            " ranks and waited for the others for " +
+                            std::to_string(options_->timeout.count()) + " ms: " + error.what());
+    }
+}
+
+void NcclBackend::eagerConnectSingleDevice(c10::Device device) {
+    const std::lock_guard lock(mutex_);
+    used_devices_.insert(device.index());
+}
+
+bool NcclBackend::is_initialized() const {
+    const std::lock_guard lock(mutex_);
+    return !used_devices_.empty();
+}
 
 std::uint64_t NcclBackend::getSequenceNumberForGroup() {
     const std::lock_guard lock(mutex_);
@@ -186,11 +213,15 @@ std::uint64_t NcclBackend::global(int rank) const {
     return global_ranks_[static_cast<std::size_t>(rank)];
 }
 
-c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Job& job, Tensors outputs, int parts,
-                                                   std::vector<int> waits_for) {
+std::vector<int> NcclBackend::needs(const Call& call) const {
+    return is_message(call.type) ? std::vector<int>{call.root} : transfers_->others();
+}
+
+c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Job& job, Tensors outputs,
+                                                   const std::vector<std::vector<int>>& parts) {
     const std::string title = job.title.empty() ? profiler_title(job.call, rank_) : job.title;
     auto work = c10::make_intrusive<NcclWork>(origin(job.timeout), job.call, title, job.inputs,
-                                              std::move(outputs), parts, std::move(waits_for));
+                                              std::move(outputs), parts);
     std::erase_if(pending_, [](const auto& weak) {
         const auto each = weak.lock();
         return !each || each->isCompleted();
@@ -204,14 +235,16 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
     auto& recorder = Recorder::instance();
     job.call.line = recorder.users_line();
     job.call.physical = physical_device(job.call.device);
+    if (job.call.root >= 0) job.call.root_in_job = global(job.call.root);
     if (job.timeout == c10d::kUnsetTimeout) job.timeout = options_->timeout;
     const Call call = job.call;
     drop_handed_over();
     if (meet_fault(global(rank_), call)) {
-        auto dropped = c10::make_intrusive<NcclWork>(origin(job.timeout), call,
-                                                     profiler_title(call, rank_), job.inputs,
-                                                     std::move(job.outputs), 1, std::vector<int>{});
-        dropped->end();
+        auto dropped = c10::make_intrusive<NcclWork>(
+            origin(job.timeout), call, profiler_title(call, rank_), job.inputs,
+            std::move(job.outputs), std::vector<std::vector<int>>{{}});
+        dropped->end({});
+        dropped->letting_go()();
         return dropped;
     }
     recorder.note_collective(collective_name(call.type), group_name(*options_), size_,
@@ -232,8 +265,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
                             job.outputs, rank_, param_name(call.type), call.sent, call.received,
                             call.dtype, std::vector<std::int64_t>(), std::vector<std::int64_t>(),
                             static_cast<int>(global(0)), static_cast<int>(global_stride()), size_);
-    auto work =
-        new_work(job, job.outputs, 1, message ? std::vector<int>{call.root} : transfers_->others());
+    auto work = new_work(job, job.outputs, {needs(job.call)});
     start(std::move(job), work);
     return work;
 }
@@ -255,14 +287,17 @@ void NcclBackend::start(Job job, const c10::intrusive_ptr<NcclWork>& work) {
 
 void NcclBackend::start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work) {
     Announcement announcement(*transfers_, job.call);
-    lane_.post([job = std::move(job), announcement = std::move(announcement), work, by = transfers_,
-                names = global_ranks_, hook = hook_] {
-        run_part(work, job.call, hook, [&] {
-            const Timeout timeout = job.timeout + kLater;
-            check_agreement(announcement.of_all(timeout), names);
-            job.body(*by, timeout);
-        });
-    });
+    lane_.post(
+        [job = std::move(job), announcement = std::move(announcement), work, by = transfers_,
+         names = global_ranks_, hook = hook_] {
+            run_part(work, job.call, by->others(), hook, [&] {
+                const Timeout timeout = job.timeout + kLater;
+                check_agreement(announcement.of_all(timeout), names);
+                check_goes_on(*work);
+                job.body(*by, timeout);
+            });
+        },
+        work->letting_go());
 }
 
 void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& work) {
@@ -271,15 +306,15 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
     message_lanes_[{peer, job.call.type}].post(
         [job = std::move(job), work, by = transfers_, mailbox = mailbox_, peer, sends, rank = rank_,
          self = global(rank_), other = global(peer), hook = hook_] {
-            run_part(work, job.call, hook, [&] {
+            run_part(work, job.call, {peer}, hook, [&] {
                 const Timeout timeout = job.timeout + kLater;
                 const at::Tensor bytes = host_bytes(job.outputs.front());
                 const auto send = [&](const at::Tensor& what) {
-                    if (what.numel() > 0) by->start_send(what, peer, Tag::message)->wait(timeout);
+                    by->send(what, peer, Tag::message, timeout);
                 };
                 const auto receive = [&](const at::Tensor& what) {
-                    if (what.numel() > 0)
-                        by->start_receive(what, peer, Tag::message)->wait(timeout);
+                    check_goes_on(*work);
+                    by->receive(what, peer, Tag::message, timeout);
                 };
                 if (sends) {
                     if (peer == rank) return mailbox->put(job.call, bytes.clone());
@@ -304,7 +339,8 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
                 }
                 receive(bytes);
             });
-        });
+        },
+        work->letting_go());
 }
 
 NcclBackend::WorkPtr NcclBackend::message(OpType type, Tensors& tensors, int peer) {
@@ -339,19 +375,14 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
     if (jobs.empty()) return {};
     Job whole = jobs.front();
     Tensors outputs;
-    std::vector<int> waits_for;
+    std::vector<std::vector<int>> parts;
     for (const Job& job : jobs) {
         outputs.insert(outputs.end(), job.outputs.begin(), job.outputs.end());
-        const bool message = is_message(job.call.type);
-        if (!message)
-            waits_for = transfers_->others();
-        else if (job.call.root != rank_)
-            waits_for.push_back(job.call.root);
+        parts.push_back(needs(job.call));
     }
     if (jobs.size() > 1) whole.call.type = OpType::COALESCED;
     whole.title = "nccl:coalesced";
-    auto work =
-        new_work(whole, std::move(outputs), static_cast<int>(jobs.size()), std::move(waits_for));
+    auto work = new_work(whole, std::move(outputs), parts);
     for (Job& job : jobs) start(std::move(job), work);
     return work;
 }
@@ -359,7 +390,7 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
 c10::DeviceIndex NcclBackend::device_for_barrier(const c10d::BarrierOptions& opts) const {
     if (!opts.device_ids.empty()) return static_cast<c10::DeviceIndex>(opts.device_ids.front());
     if (bound_device_id_) return bound_device_id_->index();
-    if (!used_devices_.empty()) return *used_devices_.begin();
+    if (const std::lock_guard lock(mutex_); !used_devices_.empty()) return *used_devices_.begin();
     const auto* guard = c10::impl::getDeviceGuardImpl(c10::kCUDA);
     return static_cast<c10::DeviceIndex>(global(rank_) % std::max<int>(1, guard->deviceCount()));
 }
@@ -408,22 +439,12 @@ void NcclBackend::abort() {
     }
     for (const auto& weak : works)
         if (const auto work = weak.lock()) work->fail(aborted_error(rank_));
+    Watchdog::instance().leave_job(job_store_);
+    drop_handed_over();
 }
 
-// What was posted gets a moment to end, as a communicator that is destroyed.
 void NcclBackend::shutdown() {
-    constexpr milliseconds kMoment(1000), kTick(5);
-    for (milliseconds waited(0); waited < kMoment; waited += kTick) {
-        {
-            const std::lock_guard lock(mutex_);
-            const bool idle = std::all_of(pending_.begin(), pending_.end(), [](const auto& weak) {
-                const auto work = weak.lock();
-                return !work || work->isCompleted();
-            });
-            if (idle) break;
-        }
-        std::this_thread::sleep_for(kTick);
-    }
+    waitForPendingWorks();
     abort();
 }
 

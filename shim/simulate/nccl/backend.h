@@ -53,10 +53,13 @@ class NcclBackend final : public c10d::Backend {
   public:
     using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     using Tensors = std::vector<at::Tensor>;
-    // A group of gloo for these ranks. Called with or without the GIL.
+    // A group of gloo for these ranks, when all have come. Called with or without the GIL. Throws
+    // std::runtime_error after `timeout`.
     using MakeGloo = std::function<c10::intrusive_ptr<c10d::Backend>(
-        const c10::intrusive_ptr<c10d::Store>& store, int rank, int size)>;
+        const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+        std::chrono::milliseconds timeout)>;
 
+    // Waits for the other ranks. Throws c10::DistBackendError if they do not come in time.
     NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                 c10::intrusive_ptr<NcclOptions> options, MakeGloo make_gloo);
     ~NcclBackend() override;
@@ -71,8 +74,8 @@ class NcclBackend final : public c10d::Backend {
     std::uint64_t getSequenceNumberForGroup() override;
     c10d::ErrorType getError() { return c10d::ErrorType::SUCCESS; }
     void enableCollectivesTiming() {}
-    void eagerConnectSingleDevice(c10::Device device) { used_devices_.insert(device.index()); }
-    [[nodiscard]] bool is_initialized() const { return !used_devices_.empty(); }
+    void eagerConnectSingleDevice(c10::Device device);
+    [[nodiscard]] bool is_initialized() const;
     [[nodiscard]] std::uint64_t splits() const { return splits_; }
     // Groups of this process are numbered from 0.
     [[nodiscard]] std::uint64_t uid() const { return uid_; }
@@ -85,6 +88,7 @@ class NcclBackend final : public c10d::Backend {
     void waitForPendingWorks();
     // Ends pending calls with an error; later ones raise.
     void abort();
+    // The same when what was posted has ended, by itself or by its time-out.
     void shutdown();
 
     WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
@@ -145,9 +149,13 @@ class NcclBackend final : public c10d::Backend {
     [[nodiscard]] c10::DeviceIndex device_for_barrier(const c10d::BarrierOptions& opts) const;
     WorkPtr post(Job job);
     WorkPtr message(c10d::OpType type, Tensors& tensors, int peer);
-    // The handle of `job`, and of the jobs that are coalesced with it.
-    [[nodiscard]] c10::intrusive_ptr<NcclWork> new_work(const Job& job, Tensors outputs, int parts,
-                                                        std::vector<int> waits_for);
+    // The handle of `job`, and of the jobs that are coalesced with it: each is a part of it, which
+    // needs these ranks.
+    [[nodiscard]] c10::intrusive_ptr<NcclWork> new_work(const Job& job, Tensors outputs,
+                                                        const std::vector<std::vector<int>>& parts);
+    [[nodiscard]] std::vector<int> needs(const Call& call) const;
+    // The group of gloo's, when all of its ranks have come.
+    [[nodiscard]] std::shared_ptr<const Transfers> connected();
     void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);
@@ -156,6 +164,7 @@ class NcclBackend final : public c10d::Backend {
     [[nodiscard]] std::int64_t global_stride() const;
 
     c10::intrusive_ptr<c10d::Store> store_;
+    c10::intrusive_ptr<c10d::Store> job_store_;  // the watchdog's, of the job's own group
     c10::intrusive_ptr<NcclOptions> options_;
     MakeGloo make_gloo_;
     std::shared_ptr<const Transfers> transfers_;
@@ -164,7 +173,7 @@ class NcclBackend final : public c10d::Backend {
 
     const std::uint64_t uid_;
     const std::shared_ptr<std::atomic<bool>> aborted_ = std::make_shared<std::atomic<bool>>(false);
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     bool coalescing_ = false;
     std::vector<Job> coalesced_;
     std::vector<c10::weak_intrusive_ptr<NcclWork>> pending_;

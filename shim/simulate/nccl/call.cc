@@ -63,6 +63,7 @@ constexpr std::array<std::string_view, 10> kReductions{
 struct Packed {
     std::uint64_t number;
     std::uint64_t device;  // physical_device
+    std::uint64_t root_in_job;
     std::int64_t sent, received;
     std::int32_t type, dtype, reduction, root, index;
     char line[220];
@@ -105,6 +106,7 @@ constexpr std::array kAgreements{
     Agreement{"ranks disagree on the root",
               [](const Call& a, const Call& b) { return a.root == b.root; }},
     Agreement{"ranks disagree on the number of elements", [](const Call& a, const Call& b) {
+                  if (a.send_bytes.empty() != b.send_bytes.empty()) return false;
                   return !a.send_bytes.empty() || (a.sent == b.sent && a.received == b.received);
               }}};
 
@@ -133,11 +135,11 @@ std::string described(const Call& call) {
     text += dtype_name(call.dtype) + ", " + std::to_string(std::max(call.sent, call.received)) +
             " elements";
     if (call.type == OpType::SEND)
-        text += ", to " + rank_name(call.root);
+        text += ", to " + rank_name(call.root_in_job);
     else if (call.type == OpType::RECV)
-        text += ", from " + rank_name(call.root);
+        text += ", from " + rank_name(call.root_in_job);
     else if (call.root >= 0)
-        text += ", root " + std::to_string(call.root);
+        text += ", root " + std::to_string(call.root_in_job);
     return text + ')';
 }
 
@@ -160,6 +162,7 @@ std::vector<std::uint8_t> packed(const Call& call, int ranks) {
     fixed.dtype = static_cast<std::int32_t>(call.dtype);
     fixed.reduction = call.reduction;
     fixed.root = call.root;
+    fixed.root_in_job = call.root_in_job;
     fixed.index = call.device;
     const std::string_view line = shortened(call.line, sizeof fixed.line - 1);
     std::memcpy(fixed.line, line.data(), line.size());
@@ -187,6 +190,7 @@ Call unpacked(const std::uint8_t* bytes, int ranks) {
     call.dtype = static_cast<c10::ScalarType>(fixed.dtype);
     call.reduction = static_cast<std::uint8_t>(fixed.reduction);
     call.root = fixed.root;
+    call.root_in_job = fixed.root_in_job;
     call.device = static_cast<c10::DeviceIndex>(fixed.index);
     call.line = fixed.line;
     const auto count = static_cast<std::size_t>(ranks);

@@ -34,7 +34,8 @@ struct Call {
     c10d::OpType type = c10d::OpType::UNKNOWN;
     c10::ScalarType dtype = c10::ScalarType::Byte;
     std::uint8_t reduction = kNoReduction;  // c10d::ReduceOp::RedOpType
-    int root = -1;                          // or the peer of a send or receive
+    int root = -1;                          // in the group; or the peer of a send or receive
+    std::uint64_t root_in_job = 0;          // the same rank, as texts name it
     c10::DeviceIndex device = 0;
     std::uint64_t physical = 0;           // physical_device of it
     std::int64_t sent = 0, received = 0;  // elements of this rank's tensors

@@ -58,10 +58,11 @@ void check_list(const Tensors& list, const at::Tensor& other, int size) {
     }
 }
 
-// Bytes of each, one flat tensor for each rank.
+// Bytes of each as they lie in memory, one flat tensor for each rank.
 Tensors bytes_of(const Tensors& list) {
     Tensors bytes;
-    for (const at::Tensor& each : list) bytes.push_back(host_bytes(each.contiguous()));
+    for (const at::Tensor& each : list)
+        bytes.push_back(host_bytes(each.is_non_overlapping_and_dense() ? each : each.contiguous()));
     return bytes;
 }
 
@@ -95,10 +96,13 @@ std::vector<std::int64_t> sizes_of(const Tensors& bytes) {
     return sizes;
 }
 
-// Copies bytes into a tensor of any strides.
+// As bytes_of gives them. Into a tensor with gaps they go in the order of its elements.
 void copy_bytes(const at::Tensor& tensor, const at::Tensor& bytes) {
     if (tensor.numel() == 0) return;
-    host_view(tensor).copy_(bytes.view(tensor.scalar_type()).view(tensor.sizes()));
+    if (tensor.is_non_overlapping_and_dense())
+        host_bytes(tensor).copy_(bytes);
+    else
+        host_view(tensor).copy_(bytes.view(tensor.scalar_type()).view(tensor.sizes()));
 }
 
 std::int64_t total_of(const Tensors& tensors) {
@@ -273,6 +277,9 @@ NcclBackend::WorkPtr NcclBackend::gather(std::vector<Tensors>& outputs, Tensors&
                          received[i] = new_bytes(host_bytes(from).numel());
                      exchange(by, received, sent, timeout);
                      for (std::size_t i = 0; i < list.size(); ++i) copy_bytes(list[i], received[i]);
+                     // The root's own is not a message.
+                     if (!list.empty())
+                         host_view(list[static_cast<std::size_t>(root)]).copy_(host_view(from));
                  },
                  opts.timeout, inputs});
 }
@@ -295,7 +302,10 @@ NcclBackend::WorkPtr NcclBackend::scatter(Tensors& outputs, std::vector<Tensors>
                      received[static_cast<std::size_t>(root)] = new_bytes(host_bytes(to).numel());
                      exchange(by, received, list.empty() ? empty_for(by.ranks()) : bytes_of(list),
                               timeout);
-                     copy_bytes(to, received[static_cast<std::size_t>(root)]);
+                     if (list.empty())
+                         copy_bytes(to, received[static_cast<std::size_t>(root)]);
+                     else
+                         host_view(to).copy_(host_view(list[static_cast<std::size_t>(root)]));
                  },
                  opts.timeout, list});
 }

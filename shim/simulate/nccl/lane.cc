@@ -35,13 +35,13 @@ void drop_handed_over() noexcept {
 
 // A job that waits for a peer that never comes must not keep the process from ending: the thread is
 // not joined, and owns what it uses.
-void Lane::post(std::function<void()> job) {
+void Lane::post(std::function<void()> job, std::function<void()> after) {
     if (!queue_) {
         queue_ = std::make_shared<Queue>();
         std::thread([queue = queue_] { run(queue); }).detach();
     }
     const std::lock_guard lock(queue_->mutex);
-    queue_->jobs.push_back(std::move(job));
+    queue_->jobs.push_back({std::move(job), std::move(after)});
     queue_->changed.notify_one();
 }
 
@@ -58,11 +58,12 @@ void Lane::run(const std::shared_ptr<Queue>& queue) {
     while (true) {
         queue->changed.wait(lock, [&] { return queue->closed || !queue->jobs.empty(); });
         if (queue->jobs.empty()) return;
-        const auto job = std::make_shared<std::function<void()>>(std::move(queue->jobs.front()));
+        Entry entry = std::move(queue->jobs.front());
         queue->jobs.pop_front();
         lock.unlock();
-        (*job)();
-        hand_over(job);
+        entry.job();
+        hand_over(std::make_shared<std::function<void()>>(std::move(entry.job)));
+        entry.after();
         lock.lock();
     }
 }

@@ -27,15 +27,18 @@ class Lane {
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
 
-    // From any thread. The job throws nothing; what it owns is handed over. The thread begins with
-    // the first job.
-    void post(std::function<void()> job);
+    // From any thread. Neither throws. What the job owns is handed over before `after` runs. The
+    // thread begins with the first job.
+    void post(std::function<void()> job, std::function<void()> after);
 
   private:
+    struct Entry {
+        std::function<void()> job, after;
+    };
     struct Queue {
         std::mutex mutex;
         std::condition_variable changed;
-        std::deque<std::function<void()>> jobs;
+        std::deque<Entry> jobs;
         bool closed = false;
     };
     static void run(const std::shared_ptr<Queue>& queue);

@@ -38,13 +38,15 @@ Fault fault_from(std::uint64_t rank, std::uint64_t call, std::string_view kind, 
 
 // Python's class makes it: its headers are not part of torch's package.
 c10::intrusive_ptr<Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                      int size) {
+                                      int size, std::chrono::milliseconds timeout) {
     const py::gil_scoped_acquire gil;
-    const auto timeout = std::chrono::hours(24);  // the watchdog's are shorter
-    return py::module_::import("torch._C._distributed_c10d")
-        .attr("ProcessGroupGloo")(store, rank, size,
-                                  py::arg("timeout") = std::chrono::seconds(timeout))
-        .cast<c10::intrusive_ptr<Backend>>();
+    try {
+        return py::module_::import("torch._C._distributed_c10d")
+            .attr("ProcessGroupGloo")(store, rank, size, py::arg("timeout") = timeout)
+            .cast<c10::intrusive_ptr<Backend>>();
+    } catch (const py::error_already_set& error) {
+        throw std::runtime_error(error.what());  // may end without the GIL
+    }
 }
 
 // `module`: "torch._C._distributed_c10d", whose classes these look like.

@@ -1,12 +1,30 @@
 #include "simulate/nccl/transfers.h"
 
+#include <c10/util/Exception.h>
+
 #include <numeric>
 #include <utility>
 
 namespace compat::shim::simulate {
+namespace {
+
+template <class Function>
+auto of_gloo(Function function) {
+    try {
+        return function();
+    } catch (const c10::Error& error) {
+        throw ConnectionBroken(error.what_without_backtrace());
+    } catch (const std::exception& error) {
+        throw ConnectionBroken(error.what());
+    }
+}
+
+}  // namespace
 
 void Pending::wait(std::chrono::milliseconds timeout) const {
-    for (const auto& message : messages_) message->wait(timeout);
+    of_gloo([&] {
+        for (const auto& message : messages_) message->wait(timeout);
+    });
 }
 
 std::vector<int> Transfers::others() const {
@@ -18,12 +36,24 @@ std::vector<int> Transfers::others() const {
 
 Transfers::WorkPtr Transfers::start_send(at::Tensor bytes, int to, Tag tag) const {
     std::vector<at::Tensor> tensors{std::move(bytes)};
-    return gloo_->send(tensors, to, static_cast<int>(tag));
+    return of_gloo([&] { return gloo_->send(tensors, to, static_cast<int>(tag)); });
 }
 
 Transfers::WorkPtr Transfers::start_receive(at::Tensor bytes, int from, Tag tag) const {
     std::vector<at::Tensor> tensors{std::move(bytes)};
-    return gloo_->recv(tensors, from, static_cast<int>(tag));
+    return of_gloo([&] { return gloo_->recv(tensors, from, static_cast<int>(tag)); });
+}
+
+void Transfers::send(const at::Tensor& bytes, int to, Tag tag, Timeout timeout) const {
+    Pending pending;
+    if (bytes.numel() > 0) pending.add(start_send(bytes, to, tag));
+    pending.wait(timeout);
+}
+
+void Transfers::receive(const at::Tensor& bytes, int from, Tag tag, Timeout timeout) const {
+    Pending pending;
+    if (bytes.numel() > 0) pending.add(start_receive(bytes, from, tag));
+    pending.wait(timeout);
 }
 
 Pending Transfers::start_all_gather(const at::Tensor& to, const at::Tensor& from, Tag tag) const {

@@ -8,12 +8,18 @@
 
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
 namespace compat::shim::simulate {
 
-// Bytes on their way.
+// gloo's error, in its words: a rank's process has ended, or its connection broke.
+class ConnectionBroken : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Bytes on their way. All that moves bytes throws ConnectionBroken.
 class Pending {
   public:
     void add(c10::intrusive_ptr<c10d::Work> message) { messages_.push_back(std::move(message)); }
@@ -46,13 +52,16 @@ class Transfers {
                   Timeout timeout) const;
 
     // From any thread.
-    using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     [[nodiscard]] Pending start_all_gather(const at::Tensor& to, const at::Tensor& from,
                                            Tag tag) const;
+    void send(const at::Tensor& bytes, int to, Tag tag, Timeout timeout) const;
+    void receive(const at::Tensor& bytes, int from, Tag tag, Timeout timeout) const;
+
+  private:
+    using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     [[nodiscard]] WorkPtr start_send(at::Tensor bytes, int to, Tag tag) const;
     [[nodiscard]] WorkPtr start_receive(at::Tensor bytes, int from, Tag tag) const;
 
-  private:
     c10::intrusive_ptr<c10d::Backend> gloo_;
 };
 

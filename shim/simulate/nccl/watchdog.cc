@@ -17,14 +17,20 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTick(50);
-constexpr milliseconds kLong(1000);     // a wait that the others are told of
-constexpr milliseconds kBetween(1000);  // looks at what the others tell
+constexpr milliseconds kTick(50);      // between looks at time-outs
+constexpr milliseconds kLong(1000);    // a wait that the others are told of
+constexpr milliseconds kBetween(500);  // looks at what the others tell
+constexpr milliseconds kLately(30'000);
+// From a deadlock that is found to its error. The others find it within two looks, and a rank that
+// ended first would look like the cause.
+constexpr milliseconds kUntilAllFound(1250);
 
 std::string key_of(std::uint64_t rank) { return "compat_waits/" + std::to_string(rank); }
 
+std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
 // As glog heads a line: the rank, the level, the time.
-std::string heading(int rank) {
+std::string heading(std::uint64_t rank) {
     const auto now = std::chrono::system_clock::now();
     const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
     std::tm local{};
@@ -35,75 +41,121 @@ std::string heading(int rank) {
         std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() %
         1'000'000;
     char line[96];
-    std::snprintf(line, sizeof line, "[rank%d]:[E%s.%06lld ProcessGroupNCCL.cpp] ", rank, when,
-                  static_cast<long long>(micros));
+    std::snprintf(line, sizeof line, "[rank%llu]:[E%s.%06lld ProcessGroupNCCL.cpp] ",
+                  static_cast<unsigned long long>(rank), when, static_cast<long long>(micros));
     return line;
 }
 
-Waiting waiting_of(const NcclWork& work) {
-    Waiting waiting;
-    waiting.group = work.origin().group;
-    waiting.number = work.call().number;
-    waiting.type = work.call().type;
+std::uint64_t rank_of(const NcclWork& work) {
+    return work.origin().global[static_cast<std::size_t>(work.origin().rank)];
+}
+
+Posted posted(const NcclWork& work) {
+    Posted call{work.origin().group, work.call().number, work.call().type, {}};
     for (const int rank : work.waits_for())
-        waiting.for_ranks.push_back(work.origin().global[static_cast<std::size_t>(rank)]);
-    waiting.text = described(work.call()) + " of group " + waiting.group + ", call " +
-                   std::to_string(waiting.number) + ", " + place(work.call());
-    return waiting;
+        call.for_ranks.push_back(work.origin().global[static_cast<std::size_t>(rank)]);
+    return call;
+}
+
+std::string text_of(const NcclWork& work) {
+    return described(work.call()) + " of group " + work.origin().group + ", call " +
+           std::to_string(work.call().number) + ", " + place(work.call());
 }
 
 // Messages, alone or coalesced.
 bool between_two(c10d::OpType type) { return is_message(type) || type == c10d::OpType::COALESCED; }
 
-// Whether `other`, which a rank is in, is what `one` of `rank` waits for: the same collective, or
-// the other end of the message.
-bool meet(const Waiting& one, std::uint64_t rank, const Waiting& other) {
+// Whether `other`, which a rank has made, is what `one` of `rank` waits for: the same collective,
+// or the other end of the message.
+bool meet(const Posted& one, std::uint64_t rank, const Posted& other) {
     if (one.group != other.group || between_two(one.type) != between_two(other.type)) return false;
     if (!between_two(one.type)) return one.number == other.number;
     if (one.type == other.type && one.type != c10d::OpType::COALESCED) return false;
     return std::find(other.for_ranks.begin(), other.for_ranks.end(), rank) != other.for_ranks.end();
 }
 
+// Of each rank that tells.
+RanksWhereabouts told(c10d::Store& store, std::uint64_t rank, std::uint64_t ranks) {
+    RanksWhereabouts all;
+    for (std::uint64_t other = 0; other < ranks; ++other) {
+        if (other == rank || !store.check({key_of(other)})) continue;
+        const std::vector<std::uint8_t> bytes = store.get(key_of(other));
+        if (auto where = whereabouts_from(std::string(bytes.begin(), bytes.end())))
+            all[other] = std::move(*where);
+    }
+    return all;
+}
+
 }  // namespace
 
-std::string as_text(const Waiting& waiting) {
+// One line for the first call's text and one for each call.
+std::string as_text(const Whereabouts& where) {
     std::ostringstream text;
-    text << waiting.group << '\n' << waiting.number << ' ' << static_cast<int>(waiting.type);
-    for (const std::uint64_t rank : waiting.for_ranks) text << ' ' << rank;
-    text << '\n' << waiting.text;
+    text << where.look << ' ' << where.alone << ' ' << where.text << '\n';
+    for (const Posted& call : where.calls) {
+        text << call.number << ' ' << static_cast<int>(call.type);
+        for (const std::uint64_t rank : call.for_ranks) text << ' ' << rank;
+        text << " : " << call.group << '\n';
+    }
     return text.str();
 }
 
-std::optional<Waiting> waiting_from(const std::string& text) {
-    Waiting waiting;
-    std::istringstream in(text);
-    std::string numbers;
-    if (!std::getline(in, waiting.group) || !std::getline(in, numbers)) return std::nullopt;
-    std::getline(in, waiting.text);
-    std::istringstream fields(numbers);
-    int type = 0;
-    if (!(fields >> waiting.number >> type)) return std::nullopt;
-    waiting.type = static_cast<c10d::OpType>(type);
-    for (std::uint64_t rank = 0; fields >> rank;) waiting.for_ranks.push_back(rank);
-    return waiting;
+std::optional<Whereabouts> whereabouts_from(const std::string& text) {
+    Whereabouts where;
+    std::istringstream lines(text);
+    if (!(lines >> where.look >> where.alone) || lines.get() != ' ') return std::nullopt;
+    std::getline(lines, where.text);
+    for (std::string line; std::getline(lines, line);) {
+        Posted call;
+        std::istringstream fields(line);
+        int type = 0;
+        if (!(fields >> call.number >> type)) return std::nullopt;
+        call.type = static_cast<c10d::OpType>(type);
+        for (std::uint64_t rank = 0; fields >> rank;) call.for_ranks.push_back(rank);
+        fields.clear();
+        fields.ignore(2);  // ": "
+        std::getline(fields, call.group);
+        where.calls.push_back(std::move(call));
+    }
+    if (where.calls.empty()) return std::nullopt;
+    return where;
 }
 
-std::vector<std::uint64_t> deadlocked(const std::map<std::uint64_t, Waiting>& waiting) {
-    std::map<std::uint64_t, Waiting> stuck = waiting;
-    const auto may_go_on = [&](std::uint64_t rank, const Waiting& each) {
-        return std::none_of(each.for_ranks.begin(), each.for_ranks.end(),
-                            [&](std::uint64_t needed) {
-                                const auto other = stuck.find(needed);
-                                return other != stuck.end() && !meet(each, rank, other->second);
-                            });
+RanksWhereabouts deadlocked(RanksWhereabouts all) {
+    const auto may_come = [&](std::uint64_t needed, std::uint64_t rank, const Posted& waited) {
+        const auto found = all.find(needed);
+        return found == all.end() ||
+               std::any_of(found->second.calls.begin(), found->second.calls.end(),
+                           [&](const Posted& call) { return meet(waited, rank, call); });
     };
-    const auto goes_on = [&](const auto& entry) { return may_go_on(entry.first, entry.second); };
-    while (std::erase_if(stuck, goes_on) > 0) {
+    const auto may_go_on = [&](const auto& entry) {
+        const auto& [rank, where] = entry;
+        const Posted& waited = where.calls.front();
+        return !where.alone ||
+               std::all_of(waited.for_ranks.begin(), waited.for_ranks.end(),
+                           [&](std::uint64_t needed) { return may_come(needed, rank, waited); });
+    };
+    while (std::erase_if(all, may_go_on) > 0) {
     }
-    std::vector<std::uint64_t> ranks;
-    for (const auto& [rank, where] : stuck) ranks.push_back(rank);
-    return ranks;
+    return all;
 }
+
+// What only the thread that looks for deadlocks uses, but for `store` and the ranks.
+struct Watchdog::Job {
+    c10::intrusive_ptr<c10d::Store> store;
+    std::uint64_t rank = 0, ranks = 0;
+    std::uint64_t looks = 0;
+    bool tells = false;
+    RanksWhereabouts stuck;  // when they were first seen so
+    c10::weak_intrusive_ptr<NcclWork> hopeless{c10::intrusive_ptr<NcclWork>()};
+    std::chrono::steady_clock::time_point found;
+
+    void tell(const std::string& text) {
+        store->set(key_of(rank), bytes_of(text));
+        tells = text != kNowhere;
+    }
+    static constexpr std::string_view kNowhere = "-";
+};
 
 Watchdog& Watchdog::instance() {
     static auto* watchdog = new Watchdog();  // its thread outlives statics
@@ -113,12 +165,18 @@ Watchdog& Watchdog::instance() {
 void Watchdog::watch(const c10::intrusive_ptr<NcclWork>& work) {
     const std::lock_guard lock(mutex_);
     works_.emplace_back(work);
-    if (!std::exchange(runs_, true)) std::thread([this] { run(); }).detach();
-    changed_.notify_one();
+    callers_[std::this_thread::get_id()] = std::chrono::steady_clock::now();
+    if (!std::exchange(runs_, true)) {
+        std::thread([this] { check_timeouts(); }).detach();
+        std::thread([this] { check_deadlocks(); }).detach();
+    }
+    changed_.notify_all();
 }
 
 void Watchdog::wait_for_all() {
-    for (const auto& work : unfinished()) work->wait_for_end();
+    const auto works = unfinished();
+    for (const auto& work : *works) work->wait_for_end();
+    drop_handed_over();
 }
 
 std::string Watchdog::deadlock_text() {
@@ -126,74 +184,95 @@ std::string Watchdog::deadlock_text() {
     return deadlock_;
 }
 
-void Watchdog::join_job(c10::intrusive_ptr<c10d::Store> store, std::uint64_t rank,
-                        std::uint64_t ranks) {
+void Watchdog::forget_deadlock() {
     const std::lock_guard lock(mutex_);
-    store_ = std::move(store);
-    rank_ = rank;
-    ranks_ = ranks;
-    published_.reset();
-    seen_.clear();
     deadlock_.clear();
-    // A process that had this rank before may have left its place there.
-    store_->set(key_of(rank_), std::vector<std::uint8_t>{'-'});
 }
 
-void Watchdog::run() {
-    auto looked = std::chrono::steady_clock::now();
+void Watchdog::join_job(const c10::intrusive_ptr<c10d::Store>& store, std::uint64_t rank,
+                        std::uint64_t ranks) {
+    auto job = std::make_shared<Job>();
+    job->store = store;
+    job->rank = rank;
+    job->ranks = ranks;
+    // A process that had this rank before may have left its place there.
+    job->tell(std::string(Job::kNowhere));
+    const std::lock_guard lock(mutex_);
+    job_ = std::move(job);
+    others_.reset();
+    deadlock_.clear();
+}
+
+void Watchdog::leave_job(const c10::intrusive_ptr<c10d::Store>& store) {
+    std::shared_ptr<Job> left;
+    const std::lock_guard lock(mutex_);
+    if (job_ && job_->store == store) left = std::exchange(job_, nullptr);
+}
+
+void Watchdog::check_timeouts() {
     while (true) {
         {
             std::unique_lock lock(mutex_);
-            changed_.wait(lock, [&] { return !works_.empty() || published_; });
+            changed_.wait(lock, [&] { return !works_.empty(); });
         }
         std::this_thread::sleep_for(kTick);
-        const auto handed = std::make_shared<Works>(unfinished());
-        const Works& works = *handed;
-        check_timeouts(works);
-        if (const auto now = std::chrono::steady_clock::now(); now - looked >= kBetween) {
-            looked = now;
-            try {
-                check_deadlock(works);
-            } catch (const std::exception&) {
-                // The store's process has ended, and with it the job.
-                const std::lock_guard lock(mutex_);
-                store_.reset();
-                published_.reset();
-            }
+        const auto works = unfinished();
+        for (const auto& work : *works) {
+            const milliseconds age = work->age();
+            if (age < work->origin().timeout) continue;
+            const std::string text = work->timeout_text(age);
+            const std::string where = "It is " + described(work->call()) + " " +
+                                      place(work->call()) + "." + where_all_wait();
+            std::fprintf(stderr, "%s%s\n%s\n", heading(rank_of(*work)).c_str(), text.c_str(),
+                         where.c_str());
+            if (!work->origin().blocking) take_down(*work, text);
+            work->give_up(text + " " + where);
         }
-        if (!works.empty()) hand_over(handed);
+        hand_over(works);
     }
 }
 
-Watchdog::Works Watchdog::unfinished() {
-    Works works;
+void Watchdog::check_deadlocks() {
+    while (true) {
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [&] { return job_ && (!works_.empty() || job_->tells); });
+        }
+        std::this_thread::sleep_for(kBetween);
+        std::shared_ptr<Job> job;
+        {
+            const std::lock_guard lock(mutex_);
+            job = job_;
+        }
+        if (!job) continue;
+        const auto works = unfinished();
+        try {
+            look(*job, *works);
+        } catch (const std::exception&) {
+            // The store's process has ended, and with it the job.
+            const std::lock_guard lock(mutex_);
+            job->tells = false;
+            others_.reset();
+        }
+        hand_over(works);
+    }
+}
+
+std::shared_ptr<Watchdog::Works> Watchdog::unfinished() {
+    auto works = std::make_shared<Works>();
     const std::lock_guard lock(mutex_);
     std::erase_if(works_, [&](const auto& weak) {
         auto work = weak.lock();
         if (!work || work->isCompleted()) return true;
-        works.push_back(std::move(work));
+        works->push_back(std::move(work));
         return false;
     });
     return works;
 }
 
-void Watchdog::check_timeouts(const Works& works) {
-    for (const auto& work : works) {
-        const milliseconds age = work->age();
-        if (age < work->origin().timeout) continue;
-        const std::string text = work->timeout_text(age);
-        const std::string where =
-            "It is " + described(work->call()) + " " + place(work->call()) + "." + where_all_wait();
-        std::fprintf(stderr, "%s%s\n%s\n", heading(work->origin().rank).c_str(), text.c_str(),
-                     where.c_str());
-        if (!work->origin().blocking) take_down(*work, text);
-        work->time_out(text + " " + where);
-    }
-}
-
 // ProcessGroupNCCL's watchdog ends its thread with the exception, which ends the process.
 void Watchdog::take_down(const NcclWork& work, const std::string& text) {
-    const std::string head = heading(work.origin().rank);
+    const std::string head = heading(rank_of(work));
     const std::string rank = "[Rank " + std::to_string(work.origin().rank) + "] ";
     std::fprintf(
         stderr,
@@ -210,71 +289,92 @@ void Watchdog::take_down(const NcclWork& work, const std::string& text) {
     std::abort();
 }
 
-void Watchdog::check_deadlock(const Works& works) {
-    if (!store_) return;
-    // Each thread of the program waits for one call at most. The other ranks learn of the oldest.
-    const NcclWork* oldest = nullptr;
-    for (const auto& work : works)
-        if (work->waited().value_or(milliseconds(0)) >= kLong &&
-            (!oldest || *work->waited() > oldest->waited().value_or(milliseconds(0))))
-            oldest = work.get();
-    publish(oldest ? std::optional<Waiting>(waiting_of(*oldest)) : std::nullopt);
-    if (!oldest) return seen_.clear();
+// Whether only the thread that waits for `waited` can make this rank's next call.
+bool Watchdog::alone(const Works& works, const NcclWork& waited) {
+    const auto waiting = std::count_if(works.begin(), works.end(),
+                                       [](const auto& work) { return work->waited().has_value(); });
+    const auto wait = waited.waited();
+    const std::lock_guard lock(mutex_);
+    std::erase_if(callers_, [now = std::chrono::steady_clock::now()](const auto& caller) {
+        return now - caller.second > kLately;
+    });
+    return waiting == 1 && wait &&
+           std::all_of(callers_.begin(), callers_.end(),
+                       [&](const auto& caller) { return caller.first == wait->by; });
+}
 
-    std::map<std::uint64_t, Waiting> all = others();
-    all[rank_] = *published_;
-    // Twice the same: nobody moved meanwhile.
-    if (std::exchange(seen_, all) != all) return;
-    const std::vector<std::uint64_t> stuck = deadlocked(all);
-    if (std::find(stuck.begin(), stuck.end(), rank_) == stuck.end()) return;
-    std::string text = "Deadlock: these ranks wait for each other, and none can go on.";
-    for (const std::uint64_t rank : stuck)
-        text += "\n  rank " + std::to_string(rank) + " waits in " + all[rank].text;
-    text += "\nWith NCCL this hangs until the time-out.";
-    std::fprintf(stderr, "%s%s\n", heading(static_cast<int>(rank_)).c_str(), text.c_str());
+void Watchdog::look(Job& job, const Works& works) {
+    c10::intrusive_ptr<NcclWork> oldest;  // that a thread of the program waits for
+    milliseconds longest = kLong;
+    bool any_is_long = false;
+    for (const auto& work : works) {
+        any_is_long |= work->age() >= kLong;
+        const auto wait = work->waited();
+        if (!wait || wait->time < longest) continue;
+        oldest = work;
+        longest = wait->time;
+    }
+    std::optional<RanksWhereabouts> all;
+    if (any_is_long) all = told(*job.store, job.rank, job.ranks);
     {
         const std::lock_guard lock(mutex_);
-        deadlock_ = text;
+        others_ = all;
     }
-    // The others find it within two looks. A rank that ended first would look like the cause.
-    std::this_thread::sleep_for(2 * kBetween + kTick);
+    if (!oldest) {
+        if (job.tells) job.tell(std::string(Job::kNowhere));
+        return;
+    }
+    Whereabouts here{++job.looks, alone(works, *oldest), {posted(*oldest)}, text_of(*oldest)};
     for (const auto& work : works)
-        if (work.get() == oldest) work->fail(backend_error(text));
+        if (work != oldest) here.calls.push_back(posted(*work));
+    job.tell(as_text(here));
+    all->insert_or_assign(job.rank, std::move(here));
+    look_for_deadlock(job, oldest, *all);
 }
 
-void Watchdog::publish(const std::optional<Waiting>& waiting) {
-    if (waiting == published_) return;
-    const std::string text = waiting ? as_text(*waiting) : std::string("-");
-    store_->set(key_of(rank_), std::vector<std::uint8_t>(text.begin(), text.end()));
-    published_ = waiting;
-}
-
-std::map<std::uint64_t, Waiting> Watchdog::others() {
-    std::map<std::uint64_t, Waiting> all;
-    for (std::uint64_t rank = 0; rank < ranks_; ++rank) {
-        if (rank == rank_ || !store_->check({key_of(rank)})) continue;
-        const std::vector<std::uint8_t> bytes = store_->get(key_of(rank));
-        if (auto waiting = waiting_from(std::string(bytes.begin(), bytes.end())))
-            all[rank] = std::move(*waiting);
+// A rank that has looked at itself twice since it was first seen in its place was there at that
+// moment. If that is so of all that wait for each other, they were there at one moment, and stay.
+void Watchdog::look_for_deadlock(Job& job, const c10::intrusive_ptr<NcclWork>& waited,
+                                 const RanksWhereabouts& all) {
+    const auto now = std::chrono::steady_clock::now();
+    if (job.hopeless.lock() == waited) {
+        if (now - job.found >= kUntilAllFound) waited->give_up(deadlock_text());
+        return;
     }
-    return all;
+    RanksWhereabouts stuck = deadlocked(all);
+    if (!stuck.contains(job.rank)) return job.stuck.clear();
+    const auto same = [](const auto& one, const auto& other) {
+        return one.first == other.first && one.second.same_place(other.second);
+    };
+    if (!std::equal(stuck.begin(), stuck.end(), job.stuck.begin(), job.stuck.end(), same)) {
+        job.stuck = std::move(stuck);
+        return;
+    }
+    for (const auto& [rank, where] : stuck)
+        if (where.look < job.stuck[rank].look + 2) return;
+    std::string text = "Deadlock: these ranks wait for each other, and none can go on.";
+    for (const auto& [rank, where] : stuck)
+        text += "\n  rank " + std::to_string(rank) + " waits in " + where.text;
+    text += "\nWith NCCL this hangs until the time-out.";
+    std::fprintf(stderr, "%s%s\n", heading(job.rank).c_str(), text.c_str());
+    job.hopeless = c10::weak_intrusive_ptr<NcclWork>(waited);
+    job.found = now;
+    const std::lock_guard lock(mutex_);
+    deadlock_ = text;
 }
 
 // What a time-out says of the others.
 std::string Watchdog::where_all_wait() {
-    if (!store_ || ranks_ < 2) return {};
+    const std::lock_guard lock(mutex_);
+    if (!job_) return {};
+    if (!others_) return "\n  the job's store does not tell where the other ranks wait";
     std::string text;
-    try {
-        const auto all = others();
-        for (std::uint64_t rank = 0; rank < ranks_; ++rank) {
-            if (rank == rank_) continue;
-            const auto waiting = all.find(rank);
-            text += "\n  rank " + std::to_string(rank) +
-                    (waiting == all.end() ? " waits in no collective"
-                                          : " waits in " + waiting->second.text);
-        }
-    } catch (const std::exception&) {
-        return "\n  the other ranks cannot be asked: the job's store has ended";
+    for (std::uint64_t rank = 0; rank < job_->ranks; ++rank) {
+        if (rank == job_->rank) continue;
+        const auto found = others_->find(rank);
+        text += "\n  rank " + std::to_string(rank) +
+                (found == others_->end() ? " waits in no collective"
+                                         : " waits in " + found->second.text);
     }
     return text;
 }

@@ -2,7 +2,9 @@
 
 #include <ATen/core/ivalue_inl.h>
 #include <ATen/core/jit_type.h>
+#include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>
 #include <utility>
 
@@ -23,14 +25,18 @@ milliseconds since(steady_clock::time_point begin) {
 
 NcclWork::NcclWork(Origin origin, Call call, const std::string& title,
                    const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs,
-                   int parts, std::vector<int> waits_for)
+                   const std::vector<std::vector<int>>& parts)
     : Work(origin.rank, call.type, title.c_str(), inputs),
       origin_(std::move(origin)),
       call_(std::move(call)),
       outputs_(std::move(outputs)),
-      waits_for_(std::move(waits_for)),
       begun_(steady_clock::now()),
-      parts_left_(parts) {}
+      parts_left_(static_cast<int>(parts.size())),
+      held_(std::make_shared<std::atomic<int>>(parts_left_)) {
+    for (const auto& ranks : parts) waits_for_.insert(waits_for_.end(), ranks.begin(), ranks.end());
+    for (const auto* tensors : {&inputs, &std::as_const(outputs_)})
+        for (const at::Tensor& tensor : *tensors) memory_.emplace_back(tensor);
+}
 
 bool NcclWork::wait(milliseconds timeout) {
     RECORD_PARAM_COMMS(
@@ -42,23 +48,35 @@ bool NcclWork::wait(milliseconds timeout) {
     return true;
 }
 
+// torch calls some of the functions that come here with the GIL held, which a hook of another
+// thread may need.
 void NcclWork::wait_until_end(milliseconds timeout) {
+    std::optional<pybind11::gil_scoped_release> unlocked;
+    if (PyGILState_Check() == 1) unlocked.emplace();
     std::unique_lock lock(mutex_);
     if (!completed_) {
-        waiting_since_ = age().count();
+        waiter_ = {steady_clock::now(), std::this_thread::get_id()};
         if (timeout == kNoTimeout) {
             cv_.wait(lock, [&] { return completed_; });
         } else if (!cv_.wait_for(lock, timeout, [&] { return completed_; })) {
-            waiting_since_ = -1;
+            waiter_.reset();
             lock.unlock();
-            time_out(timeout_text(since(begun_)));
+            give_up(timeout_text(since(begun_)));
             lock.lock();
         }
-        waiting_since_ = -1;
+        waiter_.reset();
     }
     if (exception_) std::rethrow_exception(exception_);
     lock.unlock();
+    for (int parts = *held_; parts > 0; parts = *held_) held_->wait(parts);
     drop_handed_over();
+}
+
+std::function<void()> NcclWork::letting_go() const {
+    return [held = held_] {
+        --*held;
+        held->notify_all();
+    };
 }
 
 void NcclWork::release_resources() {
@@ -73,12 +91,15 @@ void NcclWork::wait_for_end() {
     }
 }
 
-void NcclWork::time_out(const std::string& text) {
+void NcclWork::give_up(const std::string& text) {
     *origin_.aborted = true;
     fail(backend_error(text));
 }
 
-void NcclWork::abort() { fail(aborted_error(origin_.rank)); }
+void NcclWork::abort() {
+    *origin_.aborted = true;
+    fail(aborted_error(origin_.rank));
+}
 
 float NcclWork::getDuration() const {
     const std::lock_guard lock(mutex_);
@@ -86,24 +107,30 @@ float NcclWork::getDuration() const {
     return std::chrono::duration<float, std::milli>(ended_ - begun_).count();
 }
 
-void NcclWork::end(std::exception_ptr error) {
+void NcclWork::end(const std::vector<int>& ranks, std::exception_ptr error) {
+    std::exception_ptr first;
     {
         const std::lock_guard lock(mutex_);
-        if (completed_) return;  // the watchdog has ended it
+        if (parts_left_ == 0) return;  // the watchdog has ended it
+        for (const int rank : ranks)
+            waits_for_.erase(std::find(waits_for_.begin(), waits_for_.end(), rank));
         if (error && !first_error_) first_error_ = error;
         if (--parts_left_ > 0) return;
+        first = first_error_;
         ended_ = steady_clock::now();
+        memory_.clear();
     }
-    finish(first_error_);
+    finish(first);
 }
 
 void NcclWork::fail(std::exception_ptr error) {
     {
         const std::lock_guard lock(mutex_);
-        if (completed_) return;
+        if (parts_left_ == 0) return;
         parts_left_ = 0;
         first_error_ = error;
         ended_ = steady_clock::now();
+        memory_.clear();
     }
     finish(error);
 }
@@ -125,10 +152,15 @@ c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFuture() {
 
 milliseconds NcclWork::age() const { return since(begun_); }
 
-std::optional<milliseconds> NcclWork::waited() const {
-    const std::int64_t begin = waiting_since_;
-    if (begin < 0) return std::nullopt;
-    return age() - milliseconds(begin);
+std::vector<int> NcclWork::waits_for() const {
+    const std::lock_guard lock(mutex_);
+    return waits_for_;
+}
+
+std::optional<NcclWork::Wait> NcclWork::waited() const {
+    const std::lock_guard lock(mutex_);
+    if (!waiter_) return std::nullopt;
+    return Wait{since(waiter_->since), waiter_->thread};
 }
 
 std::string NcclWork::text() const {

@@ -9,12 +9,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
+#include "simulate/memory.h"
 #include "simulate/nccl/call.h"
 
 namespace compat::shim::simulate {
@@ -31,11 +34,11 @@ class NcclWork final : public c10d::Work {
         std::shared_ptr<std::atomic<bool>> aborted;  // the group, which a time-out aborts
     };
 
-    // Ends when `parts` of it have ended. `waits_for`: ranks of the group without which it cannot.
-    // The profiler has an event `title` with the shapes of `inputs` until then.
+    // Ends when each of its parts has ended, which are given by the ranks of the group that they
+    // need. The profiler has an event `title` with the shapes of `inputs` until then.
     NcclWork(Origin origin, Call call, const std::string& title,
-             const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs, int parts,
-             std::vector<int> waits_for);
+             const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs,
+             const std::vector<std::vector<int>>& parts);
 
     bool wait(std::chrono::milliseconds timeout = std::chrono::milliseconds(0)) override;
     // Raises nothing.
@@ -48,19 +51,26 @@ class NcclWork final : public c10d::Work {
     std::uint64_t getSequencenumber() const override { return call_.number; }
     float getDuration() const override;
 
-    // One part has ended, from any thread. The first error is the work's.
-    void end(std::exception_ptr error = nullptr);
-    // It timed out: ends it, and no call of its group comes after it.
-    void time_out(const std::string& text);
+    // A part that needed `ranks` has ended, from any thread. The first error is the work's.
+    void end(const std::vector<int>& ranks, std::exception_ptr error = nullptr);
+    // After end(), when the thread that called it has let go of the part's tensors.
+    [[nodiscard]] std::function<void()> letting_go() const;
+    // Ends it with an error, and no call of its group comes after it.
+    void give_up(const std::string& text);
     // Ends all of it. Nothing happens if it has ended.
     void fail(std::exception_ptr error);
 
     [[nodiscard]] const Origin& origin() const { return origin_; }
     [[nodiscard]] const Call& call() const { return call_; }
-    [[nodiscard]] const std::vector<int>& waits_for() const { return waits_for_; }
+    // Those of the parts that have not ended.
+    [[nodiscard]] std::vector<int> waits_for() const;
     [[nodiscard]] std::chrono::milliseconds age() const;
-    // Since when a thread of the program has been in wait(); nothing if none is.
-    [[nodiscard]] std::optional<std::chrono::milliseconds> waited() const;
+    // How long a thread of the program has been in wait(); nothing if none is.
+    struct Wait {
+        std::chrono::milliseconds time;
+        std::thread::id by;
+    };
+    [[nodiscard]] std::optional<Wait> waited() const;
     // As WorkNCCL prints itself.
     [[nodiscard]] std::string text() const;
     // The watchdog's sentence, after `ran`.
@@ -76,12 +86,18 @@ class NcclWork final : public c10d::Work {
     const Origin origin_;
     const Call call_;
     std::vector<at::Tensor> outputs_;
-    const std::vector<int> waits_for_;
+    std::vector<int> waits_for_;
     const std::chrono::steady_clock::time_point begun_;
     std::chrono::steady_clock::time_point ended_;
     int parts_left_;
     std::exception_ptr first_error_;
-    std::atomic<std::int64_t> waiting_since_{-1};  // ms after begun_
+    std::vector<MemoryHeld> memory_;  // until it ends
+    struct Waiter {
+        std::chrono::steady_clock::time_point since;
+        std::thread::id thread;
+    };
+    std::optional<Waiter> waiter_;
+    const std::shared_ptr<std::atomic<int>> held_;  // parts whose tensors a thread of ours holds
     std::mutex future_mutex_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };

@@ -14,9 +14,11 @@ from .. import library as libraries
 def install(torch, library, settings):
     """Whether there is one: not in builds of torch without torch.distributed, or with one whose
     backends are others."""
+    if not torch.distributed.is_available():
+        return False
     try:
         native = libraries.beside(library, "_compat_nccl")
-    except ImportError:
+    except ModuleNotFoundError:
         return False
     _set_faults(native, settings.faults)
     native.ProcessGroupNCCL.__module__ = "torch._C._distributed_c10d"

@@ -1,0 +1,213 @@
+"""Tests what happens to a group of NCCL on simulated devices when a rank is late, stuck or gone."""
+
+import re
+
+import pytest
+
+from ranks import RANKS, on_ranks  # noqa: F401, a fixture
+
+
+DEADLOCKS = {
+    "two groups": (2, "dist.all_reduce(full(2, 1.0), group=dist.group.WORLD if rank else pair)", "all_reduce"),
+    "a ring": (3, "dist.recv(full(2, 1.0), (rank + 1) % 3)", "recv"),
+}
+
+
+@pytest.mark.parametrize("name", DEADLOCKS)
+def test_a_deadlock_names_each_rank_its_call_and_its_line(on_ranks, name):
+    count, call, collective = DEADLOCKS[name]
+    script = f"""
+def run(rank):
+    pair = dist.new_group([0, 1])
+    {call}
+"""
+    line = 1 + next(n for n, text in enumerate((RANKS + script).splitlines()) if call in text)
+    for kind, text in on_ranks(script, count).answer:
+        assert kind == "DistBackendError" and text.startswith("Deadlock: these ranks wait for each other")
+        for rank in range(count):
+            assert re.search(rf"rank {rank} waits in {collective}\(.*script.py:{line}", text), text
+
+
+NO_DEADLOCKS = {
+    # Rank 0 waits for rank 1's message, and has made the call that rank 1 waits for.
+    "posted before": """
+def run(rank):
+    x = full(1, 1.0)
+    if rank == 2: time.sleep(5)
+    work = dist.all_reduce(x, async_op=True)
+    if rank == 0: dist.recv(full(1, 0.0), 1)
+    work.wait()
+    if rank == 1: dist.send(full(1, 5.0), 0)
+    return x.tolist()
+""",
+    # Rank 0 has rank 1's message and waits for rank 2's, while rank 1 waits for rank 0's next call.
+    "half of a batch": """
+def run(rank):
+    pair, x = dist.new_group([0, 1]), full(2, 0.0)
+    if rank == 0:
+        for work in dist.batch_isend_irecv([dist.P2POp(dist.irecv, part, 1 + i) for i, part in enumerate(x.split(1))]): work.wait()
+    if rank == 2: time.sleep(5)
+    if rank > 0: dist.send(full(1, 3.0), 0)
+    if rank < 2: dist.all_reduce(x, group=pair)
+    return x.tolist()
+""",
+    # Rank 0's other thread comes when it has slept.
+    "another thread": """
+import threading
+def run(rank):
+    first, second, x, y = dist.new_group([0, 1]), dist.new_group([0, 1]), full(1, 2.5), full(1, 2.5)
+    def later():
+        torch.cuda.set_device(0)
+        dist.all_reduce(full(1, 0.0), group=second); time.sleep(5); dist.all_reduce(y, group=second)
+    if rank == 0:
+        thread = threading.Thread(target=later); thread.start()
+        dist.all_reduce(x, group=first); thread.join()
+    else:
+        dist.all_reduce(full(1, 0.0), group=second); dist.all_reduce(y, group=second); dist.all_reduce(x, group=first)
+    return [x.item(), y.item()]
+""",
+}
+
+
+@pytest.mark.parametrize("name", NO_DEADLOCKS)
+def test_a_rank_that_is_slow_is_no_deadlock(on_ranks, name):
+    ran = on_ranks(NO_DEADLOCKS[name], 2 if name == "another thread" else 3)
+    assert all(isinstance(value, float) for answer in ran.answer for value in answer), ran.answer
+    assert "Deadlock" not in ran.stderr
+
+
+def test_a_rank_that_comes_late_is_no_deadlock(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    if rank == 2: time.sleep(4)
+    x = full(1, 1.0); dist.all_reduce(x)
+    return x.tolist()
+""",
+        3,
+    )
+    assert ran.answer == [[3.0]] * 3
+
+
+HANG = """
+def run(rank):
+    if rank == 1: time.sleep(4); return
+    dist.all_reduce(full(2, 1.0))
+"""
+
+
+def test_a_time_out_ends_the_process_with_the_watchdogs_text(on_ranks):
+    ran = on_ranks(HANG, 2, timeout=2)
+    assert ran.answer[0] == ["ended", -6]  # SIGABRT
+    assert re.search(
+        r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=1, OpType=ALLREDUCE, NumelIn=2, "
+        r"NumelOut=2, Timeout\(ms\)=2000\) ran for 2\d\d\d milliseconds before timing out",
+        ran.stderr,
+    )
+    assert "rank 1 waits in no collective" in ran.stderr
+    assert "terminate called after throwing an instance of 'c10::DistBackendError'" in ran.stderr
+
+
+def test_with_blocking_wait_a_time_out_is_raised(on_ranks):
+    ran = on_ranks(HANG, 2, timeout=2, TORCH_NCCL_BLOCKING_WAIT="1")
+    kind, text = ran.answer[0]
+    assert kind == "DistBackendError" and "Watchdog caught collective operation timeout" in text
+
+
+def test_a_group_that_not_all_ranks_make_fails_after_its_time_out(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    if rank == 1: time.sleep(4); return
+    try: dist.new_group([0, 1], use_local_synchronization=True, timeout=datetime.timedelta(seconds=2))
+    except dist.DistBackendError as error: return str(error)
+""",
+        2,
+    )
+    assert re.match(r"Rank 0 made the group \S+ of 2 ranks and waited for the others for 2000 ms: ", ran.answer[0])
+
+
+def test_after_a_time_out_no_bytes_move(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    x = full(2, 1.0)
+    if rank == 1: time.sleep(3); dist.all_reduce(x); return
+    try: dist.all_reduce(x)
+    except dist.DistBackendError: pass
+    time.sleep(3)
+    return x.tolist()
+""",
+        2,
+        timeout=2,
+        TORCH_NCCL_BLOCKING_WAIT="1",
+    )
+    assert ran.answer[0] == [1.0, 1.0]
+
+
+STEPS = """
+def run(rank):
+    for step in range(6): x = full(2, 1.0); dist.all_reduce(x)
+    return x.tolist()
+"""
+FAULTS = {
+    "exit": (["DistBackendError", "ncclRemoteError"], ["ended", 1]),
+    "drop": (["DistBackendError", "ncclRemoteError"], [2.0, 2.0]),
+    "slow:200ms": ([2.0, 2.0], [2.0, 2.0]),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_happens_in_its_rank_and_call(on_ranks, kind):
+    ran = on_ranks(STEPS, 2, timeout=20, TORCHDEVICE_FAULT=f"rank=1,call=4,kind={kind}")
+    for found, wanted in zip(ran.answer, FAULTS[kind]):
+        assert found[0] == wanted[0] and str(wanted[1]) in str(found[1])
+    assert re.search(r"TORCHDEVICE_FAULT: rank 1 \w+.* in its call 4, all_reduce.* at .*script.py:\d+", ran.stderr)
+
+
+def test_a_rank_that_hangs_times_the_others_out(on_ranks):
+    script = STEPS.replace("def run(rank):", "def run(rank):\n    if rank == 1: signal.alarm(6)")
+    ran = on_ranks(script, 2, timeout=2, TORCHDEVICE_FAULT="rank=1,call=4,kind=hang")
+    assert ran.answer == [["ended", -6], ["ended", -14]]
+    assert "TORCHDEVICE_FAULT: rank 1 hangs in its call 4" in ran.stderr and "SeqNum=4" in ran.stderr
+
+
+@pytest.mark.parametrize("text", ["rank=1", "rank=1,call=0,kind=exit", "rank=1,call=2,kind=slow", "rank=a,call=2,kind=drop"])
+def test_a_fault_that_is_none_is_named(child, text):
+    ran = child("import torch", env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_FAULT": text})
+    assert ran.returncode != 0 and f"TORCHDEVICE_FAULT={text}: must be rank=1,call=20,kind=KIND" in ran.stderr
+
+
+def test_torchrun_restarts_after_a_fault_and_completes(child):
+    ran = child(
+        """
+import os, torch, torch.distributed as dist
+if __name__ == "__main__":
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    for step in range(5): dist.all_reduce(x := torch.ones(2, device="cuda"))
+    os.write(1, f"complete {os.environ['TORCHELASTIC_RESTART_COUNT']} {x.tolist()}\\n".encode())
+    dist.destroy_process_group()
+""",
+        argv=["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1", "script.py"],
+        env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_FAULT": "rank=1,call=3,kind=exit"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("complete 1 [2.0, 2.0]") == 2
+
+
+def test_a_group_is_destroyed_when_its_calls_have_ended(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    x = full(2, 1.0)
+    if rank == 1: time.sleep(3)
+    work = dist.all_reduce(x, async_op=True)
+    pair = dist.group.WORLD; dist.destroy_process_group()
+    work.wait()
+    dist.init_process_group("nccl", init_method="file://" + tempfile.mktemp(), rank=0, world_size=1)
+    return x.tolist()
+""",
+        2,
+    )
+    assert ran.answer == [[2.0, 2.0]] * 2

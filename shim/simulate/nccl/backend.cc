@@ -244,7 +244,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
             origin(job.timeout), call, profiler_title(call, rank_), job.inputs,
             std::move(job.outputs), std::vector<std::vector<int>>{{}});
         dropped->end({});
-        dropped->letting_go()();
+        dropped->holders()->leave();
         return dropped;
     }
     recorder.note_collective(collective_name(call.type), group_name(*options_), size_,
@@ -297,7 +297,7 @@ void NcclBackend::start_collective(Job job, const c10::intrusive_ptr<NcclWork>& 
                 job.body(*by, timeout);
             });
         },
-        work->letting_go());
+        [holders = work->holders()] { holders->leave(); });
 }
 
 void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& work) {
@@ -340,7 +340,7 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
                 receive(bytes);
             });
         },
-        work->letting_go());
+        [holders = work->holders()] { holders->leave(); });
 }
 
 NcclBackend::WorkPtr NcclBackend::message(OpType type, Tensors& tensors, int peer) {

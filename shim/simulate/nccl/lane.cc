@@ -33,6 +33,21 @@ void drop_handed_over() noexcept {
     }
 }
 
+bool Holders::join() noexcept {
+    int count = count_;
+    while (count > 0)
+        if (count_.compare_exchange_weak(count, count + 1)) return true;
+    return false;
+}
+
+void Holders::leave() noexcept {
+    if (--count_ == 0) count_.notify_all();
+}
+
+void Holders::wait_until_none() const noexcept {
+    for (int count = count_; count > 0; count = count_) count_.wait(count);
+}
+
 // A job that waits for a peer that never comes must not keep the process from ending: the thread is
 // not joined, and owns what it uses.
 void Lane::post(std::function<void()> job, std::function<void()> after) {

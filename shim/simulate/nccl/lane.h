@@ -6,6 +6,7 @@
 // hand it to the program's threads, which drop it at their next call.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -18,6 +19,20 @@ namespace compat::shim::simulate {
 void hand_over(std::shared_ptr<void> owner);
 // From the program's threads.
 void drop_handed_over() noexcept;
+
+// The threads of ours that have references to a call's tensors. Whoever waits for the call goes on
+// when none has: what they handed over is then dropped, and the tensors are free.
+class Holders {
+  public:
+    explicit Holders(int count) : count_(count) {}
+    // Adds this thread. False if there is none any more: nobody may join then.
+    [[nodiscard]] bool join() noexcept;
+    void leave() noexcept;
+    void wait_until_none() const noexcept;
+
+  private:
+    std::atomic<int> count_;
+};
 
 class Lane {
   public:

@@ -146,8 +146,8 @@ struct Watchdog::Job {
     std::uint64_t rank = 0, ranks = 0;
     std::uint64_t looks = 0;
     bool tells = false;
-    RanksWhereabouts stuck;  // when they were first seen so
-    c10::weak_intrusive_ptr<NcclWork> hopeless{c10::intrusive_ptr<NcclWork>()};
+    RanksWhereabouts stuck;          // when they were first seen so
+    std::optional<Posted> hopeless;  // this rank's call in a deadlock
     std::chrono::steady_clock::time_point found;
 
     void tell(const std::string& text) {
@@ -157,6 +157,39 @@ struct Watchdog::Job {
     static constexpr std::string_view kNowhere = "-";
 };
 
+// Calls that have not ended, while a thread of ours looks at them.
+class Watchdog::Works {
+  public:
+    Works() : all_(std::make_shared<All>()) {}
+    ~Works() {
+        if (!all_ || all_->empty()) return;
+        std::vector<std::shared_ptr<Holders>> holders;
+        for (const auto& work : *all_) holders.push_back(work->holders());
+        hand_over(std::move(all_));
+        for (const auto& each : holders) each->leave();
+    }
+    Works(Works&&) = default;
+    Works& operator=(Works&&) = delete;
+
+    // A work whose holders this thread has joined. False if it has ended; then it is not one of
+    // those that are looked at.
+    bool add(c10::intrusive_ptr<NcclWork> work) {
+        const bool goes_on = !work->isCompleted();
+        all_->push_back(std::move(work));
+        if (goes_on) std::swap(all_->back(), (*all_)[unfinished_++]);
+        return goes_on;
+    }
+    [[nodiscard]] auto begin() const { return all_->cbegin(); }
+    [[nodiscard]] auto end() const {
+        return all_->cbegin() + static_cast<std::ptrdiff_t>(unfinished_);
+    }
+
+  private:
+    using All = std::vector<c10::intrusive_ptr<NcclWork>>;
+    std::shared_ptr<All> all_;
+    std::size_t unfinished_ = 0;
+};
+
 Watchdog& Watchdog::instance() {
     static auto* watchdog = new Watchdog();  // its thread outlives statics
     return *watchdog;
@@ -164,7 +197,7 @@ Watchdog& Watchdog::instance() {
 
 void Watchdog::watch(const c10::intrusive_ptr<NcclWork>& work) {
     const std::lock_guard lock(mutex_);
-    works_.emplace_back(work);
+    works_.push_back({c10::weak_intrusive_ptr<NcclWork>(work), work->holders()});
     callers_[std::this_thread::get_id()] = std::chrono::steady_clock::now();
     if (!std::exchange(runs_, true)) {
         std::thread([this] { check_timeouts(); }).detach();
@@ -173,9 +206,15 @@ void Watchdog::watch(const c10::intrusive_ptr<NcclWork>& work) {
     changed_.notify_all();
 }
 
+// From a thread of the program, which may drop the last reference.
 void Watchdog::wait_for_all() {
-    const auto works = unfinished();
-    for (const auto& work : *works) work->wait_for_end();
+    std::vector<c10::intrusive_ptr<NcclWork>> works;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const Watched& watched : works_)
+            if (auto work = watched.work.lock()) works.push_back(std::move(work));
+    }
+    for (const auto& work : works) work->wait_for_end();
     drop_handed_over();
 }
 
@@ -216,8 +255,7 @@ void Watchdog::check_timeouts() {
             changed_.wait(lock, [&] { return !works_.empty(); });
         }
         std::this_thread::sleep_for(kTick);
-        const auto works = unfinished();
-        for (const auto& work : *works) {
+        for (const auto& work : unfinished()) {
             const milliseconds age = work->age();
             if (age < work->origin().timeout) continue;
             const std::string text = work->timeout_text(age);
@@ -228,7 +266,6 @@ void Watchdog::check_timeouts() {
             if (!work->origin().blocking) take_down(*work, text);
             work->give_up(text + " " + where);
         }
-        hand_over(works);
     }
 }
 
@@ -245,27 +282,28 @@ void Watchdog::check_deadlocks() {
             job = job_;
         }
         if (!job) continue;
-        const auto works = unfinished();
         try {
-            look(*job, *works);
+            look(*job);
         } catch (const std::exception&) {
             // The store's process has ended, and with it the job.
             const std::lock_guard lock(mutex_);
             job->tells = false;
             others_.reset();
         }
-        hand_over(works);
     }
 }
 
-std::shared_ptr<Watchdog::Works> Watchdog::unfinished() {
-    auto works = std::make_shared<Works>();
+Watchdog::Works Watchdog::unfinished() {
+    Works works;
     const std::lock_guard lock(mutex_);
-    std::erase_if(works_, [&](const auto& weak) {
-        auto work = weak.lock();
-        if (!work || work->isCompleted()) return true;
-        works->push_back(std::move(work));
-        return false;
+    std::erase_if(works_, [&](const Watched& watched) {
+        if (!watched.holders->join()) return true;
+        auto work = watched.work.lock();
+        if (!work) {
+            watched.holders->leave();
+            return true;
+        }
+        return !works.add(std::move(work));
     });
     return works;
 }
@@ -303,16 +341,25 @@ bool Watchdog::alone(const Works& works, const NcclWork& waited) {
                        [&](const auto& caller) { return caller.first == wait->by; });
 }
 
-void Watchdog::look(Job& job, const Works& works) {
-    c10::intrusive_ptr<NcclWork> oldest;  // that a thread of the program waits for
-    milliseconds longest = kLong;
+void Watchdog::look(Job& job) {
+    std::optional<Whereabouts> here;
     bool any_is_long = false;
-    for (const auto& work : works) {
-        any_is_long |= work->age() >= kLong;
-        const auto wait = work->waited();
-        if (!wait || wait->time < longest) continue;
-        oldest = work;
-        longest = wait->time;
+    {
+        const Works works = unfinished();
+        c10::intrusive_ptr<NcclWork> oldest;  // that a thread of the program waits for
+        milliseconds longest = kLong;
+        for (const auto& work : works) {
+            any_is_long |= work->age() >= kLong;
+            const auto wait = work->waited();
+            if (!wait || wait->time < longest) continue;
+            oldest = work;
+            longest = wait->time;
+        }
+        if (oldest) {
+            here = {++job.looks, alone(works, *oldest), {posted(*oldest)}, text_of(*oldest)};
+            for (const auto& work : works)
+                if (work != oldest) here->calls.push_back(posted(*work));
+        }
     }
     std::optional<RanksWhereabouts> all;
     if (any_is_long) all = told(*job.store, job.rank, job.ranks);
@@ -320,25 +367,24 @@ void Watchdog::look(Job& job, const Works& works) {
         const std::lock_guard lock(mutex_);
         others_ = all;
     }
-    if (!oldest) {
-        if (job.tells) job.tell(std::string(Job::kNowhere));
-        return;
+    if (here) {
+        job.tell(as_text(*here));
+        all->insert_or_assign(job.rank, std::move(*here));
+        look_for_deadlock(job, *all);
+    } else if (job.tells) {
+        job.tell(std::string(Job::kNowhere));
     }
-    Whereabouts here{++job.looks, alone(works, *oldest), {posted(*oldest)}, text_of(*oldest)};
-    for (const auto& work : works)
-        if (work != oldest) here.calls.push_back(posted(*work));
-    job.tell(as_text(here));
-    all->insert_or_assign(job.rank, std::move(here));
-    look_for_deadlock(job, oldest, *all);
 }
 
 // A rank that has looked at itself twice since it was first seen in its place was there at that
 // moment. If that is so of all that wait for each other, they were there at one moment, and stay.
-void Watchdog::look_for_deadlock(Job& job, const c10::intrusive_ptr<NcclWork>& waited,
-                                 const RanksWhereabouts& all) {
+void Watchdog::look_for_deadlock(Job& job, const RanksWhereabouts& all) {
     const auto now = std::chrono::steady_clock::now();
-    if (job.hopeless.lock() == waited) {
-        if (now - job.found >= kUntilAllFound) waited->give_up(deadlock_text());
+    const Posted& waited = all.at(job.rank).calls.front();
+    if (job.hopeless == waited) {
+        if (now - job.found < kUntilAllFound) return;
+        for (const auto& work : unfinished())
+            if (posted(*work) == waited) work->give_up(deadlock_text());
         return;
     }
     RanksWhereabouts stuck = deadlocked(all);
@@ -357,7 +403,7 @@ void Watchdog::look_for_deadlock(Job& job, const c10::intrusive_ptr<NcclWork>& w
         text += "\n  rank " + std::to_string(rank) + " waits in " + where.text;
     text += "\nWith NCCL this hangs until the time-out.";
     std::fprintf(stderr, "%s%s\n", heading(job.rank).c_str(), text.c_str());
-    job.hopeless = c10::weak_intrusive_ptr<NcclWork>(waited);
+    job.hopeless = waited;
     job.found = now;
     const std::lock_guard lock(mutex_);
     deadlock_ = text;

@@ -71,24 +71,27 @@ class Watchdog {
     void leave_job(const c10::intrusive_ptr<c10d::Store>& store);
 
   private:
-    using Works = std::vector<c10::intrusive_ptr<NcclWork>>;
+    class Works;
     struct Job;
+    struct Watched {
+        c10::weak_intrusive_ptr<NcclWork> work;
+        std::shared_ptr<Holders> holders;
+    };
 
     Watchdog() = default;
     void check_timeouts();
     void check_deadlocks();
-    [[nodiscard]] std::shared_ptr<Works> unfinished();
+    [[nodiscard]] Works unfinished();
     [[nodiscard]] bool alone(const Works& works, const NcclWork& waited);
-    void look(Job& job, const Works& works);
-    void look_for_deadlock(Job& job, const c10::intrusive_ptr<NcclWork>& waited,
-                           const RanksWhereabouts& all);
+    void look(Job& job);
+    void look_for_deadlock(Job& job, const RanksWhereabouts& all);
     [[nodiscard]] std::string where_all_wait();
     [[noreturn]] void take_down(const NcclWork& work, const std::string& text);
 
     std::mutex mutex_;
     std::condition_variable changed_;
     bool runs_ = false;
-    std::vector<c10::weak_intrusive_ptr<NcclWork>> works_;
+    std::vector<Watched> works_;
     std::map<std::thread::id, std::chrono::steady_clock::time_point> callers_;  // lately
     std::shared_ptr<Job> job_;
     std::optional<RanksWhereabouts> others_;  // as the job's store told a moment ago

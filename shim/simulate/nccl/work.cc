@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "simulate/nccl/errors.h"
-#include "simulate/nccl/lane.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -32,7 +31,7 @@ NcclWork::NcclWork(Origin origin, Call call, const std::string& title,
       outputs_(std::move(outputs)),
       begun_(steady_clock::now()),
       parts_left_(static_cast<int>(parts.size())),
-      held_(std::make_shared<std::atomic<int>>(parts_left_)) {
+      holders_(std::make_shared<Holders>(parts_left_)) {
     for (const auto& ranks : parts) waits_for_.insert(waits_for_.end(), ranks.begin(), ranks.end());
     for (const auto* tensors : {&inputs, &std::as_const(outputs_)})
         for (const at::Tensor& tensor : *tensors) memory_.emplace_back(tensor);
@@ -68,15 +67,8 @@ void NcclWork::wait_until_end(milliseconds timeout) {
     }
     if (exception_) std::rethrow_exception(exception_);
     lock.unlock();
-    for (int parts = *held_; parts > 0; parts = *held_) held_->wait(parts);
+    holders_->wait_until_none();
     drop_handed_over();
-}
-
-std::function<void()> NcclWork::letting_go() const {
-    return [held = held_] {
-        --*held;
-        held->notify_all();
-    };
 }
 
 void NcclWork::release_resources() {

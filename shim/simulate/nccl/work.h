@@ -9,7 +9,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 
 #include "simulate/memory.h"
 #include "simulate/nccl/call.h"
+#include "simulate/nccl/lane.h"
 
 namespace compat::shim::simulate {
 
@@ -53,8 +53,8 @@ class NcclWork final : public c10d::Work {
 
     // A part that needed `ranks` has ended, from any thread. The first error is the work's.
     void end(const std::vector<int>& ranks, std::exception_ptr error = nullptr);
-    // After end(), when the thread that called it has let go of the part's tensors.
-    [[nodiscard]] std::function<void()> letting_go() const;
+    // One for each part: it leaves after end(), when it has handed over the part's tensors.
+    [[nodiscard]] const std::shared_ptr<Holders>& holders() const { return holders_; }
     // Ends it with an error, and no call of its group comes after it.
     void give_up(const std::string& text);
     // Ends all of it. Nothing happens if it has ended.
@@ -97,7 +97,7 @@ class NcclWork final : public c10d::Work {
         std::thread::id thread;
     };
     std::optional<Waiter> waiter_;
-    const std::shared_ptr<std::atomic<int>> held_;  // parts whose tensors a thread of ours holds
+    const std::shared_ptr<Holders> holders_;
     std::mutex future_mutex_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };

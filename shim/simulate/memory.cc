@@ -129,12 +129,12 @@ std::shared_mutex& addresses() {
 }
 thread_local int addresses_uses = 0;
 
-struct Held {
+struct InUse {
     std::mutex mutex;
     std::unordered_multiset<const c10::StorageImpl*> storages;
 };
-Held& held() {
-    static auto* all = new Held();  // threads may outlive statics
+InUse& in_use() {
+    static auto* all = new InUse();  // threads may outlive statics
     return *all;
 }
 
@@ -155,26 +155,26 @@ AddressesInUse::~AddressesInUse() {
     if (--addresses_uses == 0) addresses().unlock_shared();
 }
 
-MemoryHeld::MemoryHeld(const at::Tensor& tensor)
+StorageInUse::StorageInUse(const at::Tensor& tensor)
     : storage_(tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr) {
     if (!storage_) return;
     const AddressesInUse now;  // waits while it moves
-    const std::lock_guard lock(held().mutex);
-    held().storages.insert(storage_);
+    const std::lock_guard lock(in_use().mutex);
+    in_use().storages.insert(storage_);
 }
 
-MemoryHeld::MemoryHeld(MemoryHeld&& other) noexcept
+StorageInUse::StorageInUse(StorageInUse&& other) noexcept
     : storage_(std::exchange(other.storage_, nullptr)) {}
 
-MemoryHeld::~MemoryHeld() {
+StorageInUse::~StorageInUse() {
     if (!storage_) return;
-    const std::lock_guard lock(held().mutex);
-    held().storages.erase(held().storages.find(storage_));
+    const std::lock_guard lock(in_use().mutex);
+    in_use().storages.erase(in_use().storages.find(storage_));
 }
 
-bool is_held(const c10::StorageImpl& storage) {
-    const std::lock_guard lock(held().mutex);
-    return held().storages.contains(&storage);
+bool is_in_use(const c10::StorageImpl& storage) {
+    const std::lock_guard lock(in_use().mutex);
+    return in_use().storages.contains(&storage);
 }
 
 MovingMemory::MovingMemory() : moves_(addresses_uses == 0 && addresses().try_lock()) {}

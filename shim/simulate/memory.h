@@ -60,18 +60,18 @@ class AddressesInUse {
     AddressesInUse& operator=(const AddressesInUse&) = delete;
 };
 
-// While it lives, the memory of the tensor does not move, whichever thread has its address.
-class COMPAT_EXPORT MemoryHeld {
+// While it lives, the tensor's memory does not move, even if no thread has AddressesInUse.
+class COMPAT_EXPORT StorageInUse {
   public:
-    explicit MemoryHeld(const at::Tensor& tensor);
-    ~MemoryHeld();
-    MemoryHeld(MemoryHeld&& other) noexcept;
-    MemoryHeld& operator=(MemoryHeld&&) = delete;
+    explicit StorageInUse(const at::Tensor& tensor);
+    ~StorageInUse();
+    StorageInUse(StorageInUse&& other) noexcept;
+    StorageInUse& operator=(StorageInUse&&) = delete;
 
   private:
     const c10::StorageImpl* storage_;
 };
-[[nodiscard]] bool is_held(const c10::StorageImpl& storage);
+[[nodiscard]] bool is_in_use(const c10::StorageImpl& storage);
 
 // While it lives, no thread is given such an address. It does not wait: false if one has some now.
 class MovingMemory {

@@ -127,7 +127,7 @@ std::optional<SharedMemory> try_share(const at::Tensor& tensor) {
     c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
     if (storage.data_ptr().get_deleter() != &release_sent) {
         const MovingMemory moving;
-        if (!moving || is_held(storage)) return std::nullopt;
+        if (!moving || is_in_use(storage)) return std::nullopt;
         reclaim_memory_by(&collect_sent);
         move(storage);
     }

@@ -101,7 +101,7 @@ std::exception_ptr broken(const Call& call, std::string_view why) {
 }
 
 // Throws if the work has timed out, or its group is aborted: no more bytes are moved for it.
-void check_goes_on(NcclWork& work) {
+void check_not_aborted(NcclWork& work) {
     if (work.isCompleted() || *work.origin().aborted)
         std::rethrow_exception(aborted_error(work.origin().rank));
 }
@@ -112,14 +112,14 @@ void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call,
               const std::vector<int>& ranks, const Hook& hook, Part part) {
     const auto begun = std::chrono::steady_clock::now();
     try {
-        check_goes_on(*work);
+        check_not_aborted(*work);
         part();
         if (hook) {
             const auto ended = std::chrono::steady_clock::now();
             (*hook)(std::make_shared<c10d::WorkInfo>(call.type, call.number, begun, ended,
                                                      ended - begun));
         }
-        Watchdog::instance().forget_deadlock();
+        Watchdog::instance().clear_deadlock();
         work->end(ranks);
     } catch (const ConnectionBroken& error) {
         work->end(ranks, broken(call, error.what()));
@@ -165,7 +165,7 @@ NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int si
       mailbox_(std::make_shared<Mailbox>()) {
     if (const char* handling = std::getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         blocking_ |= std::string_view(handling) == "0";
-    transfers_ = connected();
+    transfers_ = connect();
     reclaim_memory_by(&drop_handed_over);
     if (auto* parent = dynamic_cast<NcclBackend*>(options_->split_from.get())) ++parent->splits_;
     // The job's own group, which torch names.
@@ -177,7 +177,7 @@ NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int si
 
 NcclBackend::~NcclBackend() { Watchdog::instance().leave_job(job_store_); }
 
-std::shared_ptr<const Transfers> NcclBackend::connected() {
+std::shared_ptr<const Transfers> NcclBackend::connect() {
     try {
         return std::make_shared<const Transfers>(
             make_gloo_(c10::make_intrusive<c10d::PrefixStore>(gloo_key(*store_, getRank()), store_),
@@ -213,7 +213,7 @@ std::uint64_t NcclBackend::global(int rank) const {
     return global_ranks_[static_cast<std::size_t>(rank)];
 }
 
-std::vector<int> NcclBackend::needs(const Call& call) const {
+std::vector<int> NcclBackend::required_ranks(const Call& call) const {
     return is_message(call.type) ? std::vector<int>{call.root} : transfers_->others();
 }
 
@@ -265,7 +265,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
                             job.outputs, rank_, param_name(call.type), call.sent, call.received,
                             call.dtype, std::vector<std::int64_t>(), std::vector<std::int64_t>(),
                             static_cast<int>(global(0)), static_cast<int>(global_stride()), size_);
-    auto work = new_work(job, job.outputs, {needs(job.call)});
+    auto work = new_work(job, job.outputs, {required_ranks(job.call)});
     start(std::move(job), work);
     return work;
 }
@@ -293,7 +293,7 @@ void NcclBackend::start_collective(Job job, const c10::intrusive_ptr<NcclWork>& 
             run_part(work, job.call, by->others(), hook, [&] {
                 const Timeout timeout = job.timeout + kLater;
                 check_agreement(announcement.of_all(timeout), names);
-                check_goes_on(*work);
+                check_not_aborted(*work);
                 job.body(*by, timeout);
             });
         },
@@ -313,7 +313,7 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
                     by->send(what, peer, Tag::message, timeout);
                 };
                 const auto receive = [&](const at::Tensor& what) {
-                    check_goes_on(*work);
+                    check_not_aborted(*work);
                     by->receive(what, peer, Tag::message, timeout);
                 };
                 if (sends) {
@@ -378,7 +378,7 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
     std::vector<std::vector<int>> parts;
     for (const Job& job : jobs) {
         outputs.insert(outputs.end(), job.outputs.begin(), job.outputs.end());
-        parts.push_back(needs(job.call));
+        parts.push_back(required_ranks(job.call));
     }
     if (jobs.size() > 1) whole.call.type = OpType::COALESCED;
     whole.title = "nccl:coalesced";

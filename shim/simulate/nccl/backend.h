@@ -153,9 +153,9 @@ class NcclBackend final : public c10d::Backend {
     // needs these ranks.
     [[nodiscard]] c10::intrusive_ptr<NcclWork> new_work(const Job& job, Tensors outputs,
                                                         const std::vector<std::vector<int>>& parts);
-    [[nodiscard]] std::vector<int> needs(const Call& call) const;
+    [[nodiscard]] std::vector<int> required_ranks(const Call& call) const;
     // The group of gloo's, when all of its ranks have come.
-    [[nodiscard]] std::shared_ptr<const Transfers> connected();
+    [[nodiscard]] std::shared_ptr<const Transfers> connect();
     void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);

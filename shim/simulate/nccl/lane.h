@@ -20,12 +20,12 @@ void hand_over(std::shared_ptr<void> owner);
 // From the program's threads.
 void drop_handed_over() noexcept;
 
-// The threads of ours that have references to a call's tensors. Whoever waits for the call goes on
-// when none has: what they handed over is then dropped, and the tensors are free.
+// Counts the threads of ours that have references to a call's tensors. A wait for the call returns
+// when there are none, and drops what they handed over: the tensors are then free.
 class Holders {
   public:
     explicit Holders(int count) : count_(count) {}
-    // Adds this thread. False if there is none any more: nobody may join then.
+    // Adds this thread. False if there are none any more: then nobody may join.
     [[nodiscard]] bool join() noexcept;
     void leave() noexcept;
     void wait_until_none() const noexcept;

@@ -17,13 +17,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTick(50);      // between looks at time-outs
-constexpr milliseconds kLong(1000);    // a wait that the others are told of
-constexpr milliseconds kBetween(500);  // looks at what the others tell
-constexpr milliseconds kLately(30'000);
-// From a deadlock that is found to its error. The others find it within two looks, and a rank that
-// ended first would look like the cause.
-constexpr milliseconds kUntilAllFound(1250);
+constexpr milliseconds kTick(50);        // between checks of time-outs
+constexpr milliseconds kLongWait(1000);  // a shorter wait is not published
+constexpr milliseconds kHeartbeat(500);
+constexpr milliseconds kRecently(30'000);
+// Between a deadlock's detection and its error: the other ranks detect it within two heartbeats,
+// and a rank that exits before looks like the cause.
+constexpr milliseconds kRaiseDelay(1250);
 
 std::string key_of(std::uint64_t rank) { return "compat_waits/" + std::to_string(rank); }
 
@@ -50,8 +50,8 @@ std::uint64_t rank_of(const NcclWork& work) {
     return work.origin().global[static_cast<std::size_t>(work.origin().rank)];
 }
 
-Posted posted(const NcclWork& work) {
-    Posted call{work.origin().group, work.call().number, work.call().type, {}};
+PendingCall pending_call(const NcclWork& work) {
+    PendingCall call{work.origin().group, work.call().number, work.call().type, {}};
     for (const int rank : work.waits_for())
         call.for_ranks.push_back(work.origin().global[static_cast<std::size_t>(rank)]);
     return call;
@@ -62,25 +62,25 @@ std::string text_of(const NcclWork& work) {
            std::to_string(work.call().number) + ", " + place(work.call());
 }
 
-// Messages, alone or coalesced.
+// Messages, single_threaded or coalesced.
 bool between_two(c10d::OpType type) { return is_message(type) || type == c10d::OpType::COALESCED; }
 
 // Whether `other`, which a rank has made, is what `one` of `rank` waits for: the same collective,
 // or the other end of the message.
-bool meet(const Posted& one, std::uint64_t rank, const Posted& other) {
+bool meet(const PendingCall& one, std::uint64_t rank, const PendingCall& other) {
     if (one.group != other.group || between_two(one.type) != between_two(other.type)) return false;
     if (!between_two(one.type)) return one.number == other.number;
     if (one.type == other.type && one.type != c10d::OpType::COALESCED) return false;
     return std::find(other.for_ranks.begin(), other.for_ranks.end(), rank) != other.for_ranks.end();
 }
 
-// Of each rank that tells.
-RanksWhereabouts told(c10d::Store& store, std::uint64_t rank, std::uint64_t ranks) {
-    RanksWhereabouts all;
+// Of each rank that published.
+RankStatuses read_statuses(c10d::Store& store, std::uint64_t rank, std::uint64_t ranks) {
+    RankStatuses all;
     for (std::uint64_t other = 0; other < ranks; ++other) {
         if (other == rank || !store.check({key_of(other)})) continue;
         const std::vector<std::uint8_t> bytes = store.get(key_of(other));
-        if (auto where = whereabouts_from(std::string(bytes.begin(), bytes.end())))
+        if (auto where = rank_status_from(std::string(bytes.begin(), bytes.end())))
             all[other] = std::move(*where);
     }
     return all;
@@ -88,11 +88,11 @@ RanksWhereabouts told(c10d::Store& store, std::uint64_t rank, std::uint64_t rank
 
 }  // namespace
 
-// One line for the first call's text and one for each call.
-std::string as_text(const Whereabouts& where) {
+// The first line has the text, and each further line a call.
+std::string as_text(const RankStatus& where) {
     std::ostringstream text;
-    text << where.look << ' ' << where.alone << ' ' << where.text << '\n';
-    for (const Posted& call : where.calls) {
+    text << where.heartbeat << ' ' << where.single_threaded << ' ' << where.text << '\n';
+    for (const PendingCall& call : where.calls) {
         text << call.number << ' ' << static_cast<int>(call.type);
         for (const std::uint64_t rank : call.for_ranks) text << ' ' << rank;
         text << " : " << call.group << '\n';
@@ -100,13 +100,14 @@ std::string as_text(const Whereabouts& where) {
     return text.str();
 }
 
-std::optional<Whereabouts> whereabouts_from(const std::string& text) {
-    Whereabouts where;
+std::optional<RankStatus> rank_status_from(const std::string& text) {
+    RankStatus where;
     std::istringstream lines(text);
-    if (!(lines >> where.look >> where.alone) || lines.get() != ' ') return std::nullopt;
+    if (!(lines >> where.heartbeat >> where.single_threaded) || lines.get() != ' ')
+        return std::nullopt;
     std::getline(lines, where.text);
     for (std::string line; std::getline(lines, line);) {
-        Posted call;
+        PendingCall call;
         std::istringstream fields(line);
         int type = 0;
         if (!(fields >> call.number >> type)) return std::nullopt;
@@ -121,17 +122,17 @@ std::optional<Whereabouts> whereabouts_from(const std::string& text) {
     return where;
 }
 
-RanksWhereabouts deadlocked(RanksWhereabouts all) {
-    const auto may_come = [&](std::uint64_t needed, std::uint64_t rank, const Posted& waited) {
+RankStatuses deadlocked(RankStatuses all) {
+    const auto may_come = [&](std::uint64_t needed, std::uint64_t rank, const PendingCall& waited) {
         const auto found = all.find(needed);
         return found == all.end() ||
                std::any_of(found->second.calls.begin(), found->second.calls.end(),
-                           [&](const Posted& call) { return meet(waited, rank, call); });
+                           [&](const PendingCall& call) { return meet(waited, rank, call); });
     };
     const auto may_go_on = [&](const auto& entry) {
         const auto& [rank, where] = entry;
-        const Posted& waited = where.calls.front();
-        return !where.alone ||
+        const PendingCall& waited = where.calls.front();
+        return !where.single_threaded ||
                std::all_of(waited.for_ranks.begin(), waited.for_ranks.end(),
                            [&](std::uint64_t needed) { return may_come(needed, rank, waited); });
     };
@@ -140,24 +141,24 @@ RanksWhereabouts deadlocked(RanksWhereabouts all) {
     return all;
 }
 
-// What only the thread that looks for deadlocks uses, but for `store` and the ranks.
+// Only the thread of check_deadlocks uses it, but for the constants `store`, `rank` and `ranks`.
 struct Watchdog::Job {
     c10::intrusive_ptr<c10d::Store> store;
     std::uint64_t rank = 0, ranks = 0;
-    std::uint64_t looks = 0;
-    bool tells = false;
-    RanksWhereabouts stuck;          // when they were first seen so
-    std::optional<Posted> hopeless;  // this rank's call in a deadlock
-    std::chrono::steady_clock::time_point found;
+    std::uint64_t heartbeat = 0;
+    bool published = false;
+    RankStatuses stuck;                          // as first read
+    std::optional<PendingCall> deadlocked_call;  // this rank's
+    std::chrono::steady_clock::time_point found_at;
 
-    void tell(const std::string& text) {
+    void publish(const std::string& text) {
         store->set(key_of(rank), bytes_of(text));
-        tells = text != kNowhere;
+        published = text != kIdle;
     }
-    static constexpr std::string_view kNowhere = "-";
+    static constexpr std::string_view kIdle = "-";
 };
 
-// Calls that have not ended, while a thread of ours looks at them.
+// References to calls that have not ended, for a thread of ours: it is one of their holders.
 class Watchdog::Works {
   public:
     Works() : all_(std::make_shared<All>()) {}
@@ -171,8 +172,8 @@ class Watchdog::Works {
     Works(Works&&) = default;
     Works& operator=(Works&&) = delete;
 
-    // A work whose holders this thread has joined. False if it has ended; then it is not one of
-    // those that are looked at.
+    // Takes a work whose holders this thread has joined. False if it has ended: iteration leaves it
+    // out.
     bool add(c10::intrusive_ptr<NcclWork> work) {
         const bool goes_on = !work->isCompleted();
         all_->push_back(std::move(work));
@@ -198,7 +199,7 @@ Watchdog& Watchdog::instance() {
 void Watchdog::watch(const c10::intrusive_ptr<NcclWork>& work) {
     const std::lock_guard lock(mutex_);
     works_.push_back({c10::weak_intrusive_ptr<NcclWork>(work), work->holders()});
-    callers_[std::this_thread::get_id()] = std::chrono::steady_clock::now();
+    calling_threads_[std::this_thread::get_id()] = std::chrono::steady_clock::now();
     if (!std::exchange(runs_, true)) {
         std::thread([this] { check_timeouts(); }).detach();
         std::thread([this] { check_deadlocks(); }).detach();
@@ -206,12 +207,12 @@ void Watchdog::watch(const c10::intrusive_ptr<NcclWork>& work) {
     changed_.notify_all();
 }
 
-// From a thread of the program, which may drop the last reference.
+// A thread of the program calls this, and may drop a work's last reference.
 void Watchdog::wait_for_all() {
     std::vector<c10::intrusive_ptr<NcclWork>> works;
     {
         const std::lock_guard lock(mutex_);
-        for (const Watched& watched : works_)
+        for (const WatchedWork& watched : works_)
             if (auto work = watched.work.lock()) works.push_back(std::move(work));
     }
     for (const auto& work : works) work->wait_for_end();
@@ -220,12 +221,12 @@ void Watchdog::wait_for_all() {
 
 std::string Watchdog::deadlock_text() {
     const std::lock_guard lock(mutex_);
-    return deadlock_;
+    return deadlock_text_;
 }
 
-void Watchdog::forget_deadlock() {
+void Watchdog::clear_deadlock() {
     const std::lock_guard lock(mutex_);
-    deadlock_.clear();
+    deadlock_text_.clear();
 }
 
 void Watchdog::join_job(const c10::intrusive_ptr<c10d::Store>& store, std::uint64_t rank,
@@ -235,11 +236,11 @@ void Watchdog::join_job(const c10::intrusive_ptr<c10d::Store>& store, std::uint6
     job->rank = rank;
     job->ranks = ranks;
     // A process that had this rank before may have left its place there.
-    job->tell(std::string(Job::kNowhere));
+    job->publish(std::string(Job::kIdle));
     const std::lock_guard lock(mutex_);
     job_ = std::move(job);
-    others_.reset();
-    deadlock_.clear();
+    other_ranks_.reset();
+    deadlock_text_.clear();
 }
 
 void Watchdog::leave_job(const c10::intrusive_ptr<c10d::Store>& store) {
@@ -260,11 +261,11 @@ void Watchdog::check_timeouts() {
             if (age < work->origin().timeout) continue;
             const std::string text = work->timeout_text(age);
             const std::string where = "It is " + described(work->call()) + " " +
-                                      place(work->call()) + "." + where_all_wait();
+                                      place(work->call()) + "." + other_ranks_text();
             std::fprintf(stderr, "%s%s\n%s\n", heading(rank_of(*work)).c_str(), text.c_str(),
                          where.c_str());
             if (!work->origin().blocking) take_down(*work, text);
-            work->give_up(text + " " + where);
+            work->fail_and_abort_group(text + " " + where);
         }
     }
 }
@@ -273,9 +274,9 @@ void Watchdog::check_deadlocks() {
     while (true) {
         {
             std::unique_lock lock(mutex_);
-            changed_.wait(lock, [&] { return job_ && (!works_.empty() || job_->tells); });
+            changed_.wait(lock, [&] { return job_ && (!works_.empty() || job_->published); });
         }
-        std::this_thread::sleep_for(kBetween);
+        std::this_thread::sleep_for(kHeartbeat);
         std::shared_ptr<Job> job;
         {
             const std::lock_guard lock(mutex_);
@@ -283,12 +284,12 @@ void Watchdog::check_deadlocks() {
         }
         if (!job) continue;
         try {
-            look(*job);
+            publish_and_check(*job);
         } catch (const std::exception&) {
             // The store's process has ended, and with it the job.
             const std::lock_guard lock(mutex_);
-            job->tells = false;
-            others_.reset();
+            job->published = false;
+            other_ranks_.reset();
         }
     }
 }
@@ -296,7 +297,7 @@ void Watchdog::check_deadlocks() {
 Watchdog::Works Watchdog::unfinished() {
     Works works;
     const std::lock_guard lock(mutex_);
-    std::erase_if(works_, [&](const Watched& watched) {
+    std::erase_if(works_, [&](const WatchedWork& watched) {
         if (!watched.holders->join()) return true;
         auto work = watched.work.lock();
         if (!work) {
@@ -327,100 +328,103 @@ void Watchdog::take_down(const NcclWork& work, const std::string& text) {
     std::abort();
 }
 
-// Whether only the thread that waits for `waited` can make this rank's next call.
-bool Watchdog::alone(const Works& works, const NcclWork& waited) {
+// Whether only the thread that waits for `waited` makes this rank's calls.
+bool Watchdog::single_threaded(const Works& works, const NcclWork& waited) {
     const auto waiting = std::count_if(works.begin(), works.end(),
                                        [](const auto& work) { return work->waited().has_value(); });
     const auto wait = waited.waited();
     const std::lock_guard lock(mutex_);
-    std::erase_if(callers_, [now = std::chrono::steady_clock::now()](const auto& caller) {
-        return now - caller.second > kLately;
+    std::erase_if(calling_threads_, [now = std::chrono::steady_clock::now()](const auto& caller) {
+        return now - caller.second > kRecently;
     });
     return waiting == 1 && wait &&
-           std::all_of(callers_.begin(), callers_.end(),
+           std::all_of(calling_threads_.begin(), calling_threads_.end(),
                        [&](const auto& caller) { return caller.first == wait->by; });
 }
 
-void Watchdog::look(Job& job) {
-    std::optional<Whereabouts> here;
+void Watchdog::publish_and_check(Job& job) {
+    std::optional<RankStatus> here;
     bool any_is_long = false;
     {
         const Works works = unfinished();
         c10::intrusive_ptr<NcclWork> oldest;  // that a thread of the program waits for
-        milliseconds longest = kLong;
+        milliseconds longest = kLongWait;
         for (const auto& work : works) {
-            any_is_long |= work->age() >= kLong;
+            any_is_long |= work->age() >= kLongWait;
             const auto wait = work->waited();
             if (!wait || wait->time < longest) continue;
             oldest = work;
             longest = wait->time;
         }
         if (oldest) {
-            here = {++job.looks, alone(works, *oldest), {posted(*oldest)}, text_of(*oldest)};
+            here = {++job.heartbeat,
+                    single_threaded(works, *oldest),
+                    {pending_call(*oldest)},
+                    text_of(*oldest)};
             for (const auto& work : works)
-                if (work != oldest) here->calls.push_back(posted(*work));
+                if (work != oldest) here->calls.push_back(pending_call(*work));
         }
     }
-    std::optional<RanksWhereabouts> all;
-    if (any_is_long) all = told(*job.store, job.rank, job.ranks);
+    std::optional<RankStatuses> all;
+    if (any_is_long) all = read_statuses(*job.store, job.rank, job.ranks);
     {
         const std::lock_guard lock(mutex_);
-        others_ = all;
+        other_ranks_ = all;
     }
     if (here) {
-        job.tell(as_text(*here));
+        job.publish(as_text(*here));
         all->insert_or_assign(job.rank, std::move(*here));
-        look_for_deadlock(job, *all);
-    } else if (job.tells) {
-        job.tell(std::string(Job::kNowhere));
+        detect_deadlock(job, *all);
+    } else if (job.published) {
+        job.publish(std::string(Job::kIdle));
     }
 }
 
-// A rank that has looked at itself twice since it was first seen in its place was there at that
-// moment. If that is so of all that wait for each other, they were there at one moment, and stay.
-void Watchdog::look_for_deadlock(Job& job, const RanksWhereabouts& all) {
+// A rank whose heartbeat has gone up by two since its status was first read was in that status at
+// the time of that reading. If this holds for all ranks of the deadlock, their statuses were true
+// at the same time, and stay true (docs/design/0009-distributed.md).
+void Watchdog::detect_deadlock(Job& job, const RankStatuses& all) {
     const auto now = std::chrono::steady_clock::now();
-    const Posted& waited = all.at(job.rank).calls.front();
-    if (job.hopeless == waited) {
-        if (now - job.found < kUntilAllFound) return;
+    const PendingCall& waited = all.at(job.rank).calls.front();
+    if (job.deadlocked_call == waited) {
+        if (now - job.found_at < kRaiseDelay) return;
         for (const auto& work : unfinished())
-            if (posted(*work) == waited) work->give_up(deadlock_text());
+            if (pending_call(*work) == waited) work->fail_and_abort_group(deadlock_text());
         return;
     }
-    RanksWhereabouts stuck = deadlocked(all);
+    RankStatuses stuck = deadlocked(all);
     if (!stuck.contains(job.rank)) return job.stuck.clear();
     const auto same = [](const auto& one, const auto& other) {
-        return one.first == other.first && one.second.same_place(other.second);
+        return one.first == other.first && one.second.same_calls(other.second);
     };
     if (!std::equal(stuck.begin(), stuck.end(), job.stuck.begin(), job.stuck.end(), same)) {
         job.stuck = std::move(stuck);
         return;
     }
     for (const auto& [rank, where] : stuck)
-        if (where.look < job.stuck[rank].look + 2) return;
+        if (where.heartbeat < job.stuck[rank].heartbeat + 2) return;
     std::string text = "Deadlock: these ranks wait for each other, and none can go on.";
     for (const auto& [rank, where] : stuck)
         text += "\n  rank " + std::to_string(rank) + " waits in " + where.text;
     text += "\nWith NCCL this hangs until the time-out.";
     std::fprintf(stderr, "%s%s\n", heading(job.rank).c_str(), text.c_str());
-    job.hopeless = waited;
-    job.found = now;
+    job.deadlocked_call = waited;
+    job.found_at = now;
     const std::lock_guard lock(mutex_);
-    deadlock_ = text;
+    deadlock_text_ = text;
 }
 
-// What a time-out says of the others.
-std::string Watchdog::where_all_wait() {
+std::string Watchdog::other_ranks_text() {
     const std::lock_guard lock(mutex_);
     if (!job_) return {};
-    if (!others_) return "\n  the job's store does not tell where the other ranks wait";
+    if (!other_ranks_) return "\n  the job's store does not tell where the other ranks wait";
     std::string text;
     for (std::uint64_t rank = 0; rank < job_->ranks; ++rank) {
         if (rank == job_->rank) continue;
-        const auto found = others_->find(rank);
+        const auto found = other_ranks_->find(rank);
         text += "\n  rank " + std::to_string(rank) +
-                (found == others_->end() ? " waits in no collective"
-                                         : " waits in " + found->second.text);
+                (found == other_ranks_->end() ? " waits in no collective"
+                                              : " waits in " + found->second.text);
     }
     return text;
 }

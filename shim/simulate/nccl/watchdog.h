@@ -1,7 +1,7 @@
-// Looks after calls that have not ended: time-outs as ProcessGroupNCCL's watchdog has them, and
-// deadlocks, which it names by rank, call and line. Ranks tell each other through the store of the
-// job where they wait. Two threads for the process, from the first call on: a store that does not
-// answer keeps no time-out from coming.
+// Watches calls that have not ended. Times them out as ProcessGroupNCCL's watchdog does, and
+// detects deadlocks, which it reports by rank, call and line. Ranks publish their status through
+// the job's store. It has two threads, so that a store that does not answer delays no time-out;
+// they start with the process's first call.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -22,35 +22,36 @@
 namespace compat::shim::simulate {
 
 // A call that a rank has made and that has not ended.
-struct Posted {
+struct PendingCall {
     std::string group;
     std::uint64_t number = 0;  // of the call in its group, or between the two ranks
     c10d::OpType type = c10d::OpType::UNKNOWN;
     std::vector<std::uint64_t> for_ranks;  // of the job, without which it cannot end
 
-    friend bool operator==(const Posted&, const Posted&) = default;
+    friend bool operator==(const PendingCall&, const PendingCall&) = default;
 };
 
-// What a rank that waits tells the others, again at each look.
-struct Whereabouts {
-    std::uint64_t look = 0;  // counts on
-    // No other thread of it has made a call lately, which it might make again.
-    bool alone = true;
-    std::vector<Posted> calls;  // it waits for the first
-    std::string text;           // of the first: "all_reduce(…) at train.py:12"
+// A waiting rank publishes its status twice a second.
+struct RankStatus {
+    std::uint64_t heartbeat = 0;  // one more each time
+    // Only the waiting thread has made calls lately. Another one might make the call that is
+    // missing.
+    bool single_threaded = true;
+    std::vector<PendingCall> calls;  // it waits for the first
+    std::string text;                // describes the first: "all_reduce(…) at train.py:12"
 
-    [[nodiscard]] bool same_place(const Whereabouts& other) const {
-        return alone == other.alone && calls == other.calls;
+    [[nodiscard]] bool same_calls(const RankStatus& other) const {
+        return single_threaded == other.single_threaded && calls == other.calls;
     }
 };
-[[nodiscard]] std::string as_text(const Whereabouts& where);
-[[nodiscard]] std::optional<Whereabouts> whereabouts_from(const std::string& text);
+[[nodiscard]] std::string as_text(const RankStatus& where);
+[[nodiscard]] std::optional<RankStatus> rank_status_from(const std::string& text);
 
-using RanksWhereabouts = std::map<std::uint64_t, Whereabouts>;
-// The ranks that wait for each other, or for one that does: none of them can go on, if all are
-// there at one moment. Not those that wait for a rank which may still come, or which has made the
-// call that they need.
-[[nodiscard]] RanksWhereabouts deadlocked(RanksWhereabouts all);
+using RankStatuses = std::map<std::uint64_t, RankStatus>;
+// The ranks that wait for each other, or for a rank that does. None of them can go on if all these
+// statuses were true at the same time. A rank is left out if the ranks that it waits for may still
+// come, or have made the call that it needs.
+[[nodiscard]] RankStatuses deadlocked(RankStatuses all);
 
 class Watchdog {
   public:
@@ -58,22 +59,23 @@ class Watchdog {
 
     // From the thread that made the call.
     void watch(const c10::intrusive_ptr<NcclWork>& work);
-    // Until every call of the process has ended. Whoever holds a handle gets its error.
+    // Waits until every call of the process has ended, and throws none of their errors.
     void wait_for_all();
-    // The text of the deadlock that this rank was found in; empty if there was none.
+    // Describes the deadlock that this rank is in; empty if it is in none.
     [[nodiscard]] std::string deadlock_text();
-    // A call has ended well since.
-    void forget_deadlock();
-    // The job's ranks and a connection to its store of our own; replaces the one before.
+    // After a call that succeeded.
+    void clear_deadlock();
+    // Publishes this rank's status in `store`, which must be a connection of its own. Replaces the
+    // job before.
     void join_job(const c10::intrusive_ptr<c10d::Store>& store, std::uint64_t rank,
                   std::uint64_t ranks);
-    // Lets go of the connection, if it is the job's.
+    // Drops the connection if it is the current job's.
     void leave_job(const c10::intrusive_ptr<c10d::Store>& store);
 
   private:
     class Works;
     struct Job;
-    struct Watched {
+    struct WatchedWork {
         c10::weak_intrusive_ptr<NcclWork> work;
         std::shared_ptr<Holders> holders;
     };
@@ -82,20 +84,20 @@ class Watchdog {
     void check_timeouts();
     void check_deadlocks();
     [[nodiscard]] Works unfinished();
-    [[nodiscard]] bool alone(const Works& works, const NcclWork& waited);
-    void look(Job& job);
-    void look_for_deadlock(Job& job, const RanksWhereabouts& all);
-    [[nodiscard]] std::string where_all_wait();
+    [[nodiscard]] bool single_threaded(const Works& works, const NcclWork& waited);
+    void publish_and_check(Job& job);
+    void detect_deadlock(Job& job, const RankStatuses& all);
+    [[nodiscard]] std::string other_ranks_text();
     [[noreturn]] void take_down(const NcclWork& work, const std::string& text);
 
     std::mutex mutex_;
     std::condition_variable changed_;
     bool runs_ = false;
-    std::vector<Watched> works_;
-    std::map<std::thread::id, std::chrono::steady_clock::time_point> callers_;  // lately
+    std::vector<WatchedWork> works_;
+    std::map<std::thread::id, std::chrono::steady_clock::time_point> calling_threads_;
     std::shared_ptr<Job> job_;
-    std::optional<RanksWhereabouts> others_;  // as the job's store told a moment ago
-    std::string deadlock_;
+    std::optional<RankStatuses> other_ranks_;  // as last read from the store
+    std::string deadlock_text_;
 };
 
 }  // namespace compat::shim::simulate

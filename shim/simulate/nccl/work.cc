@@ -34,7 +34,7 @@ NcclWork::NcclWork(Origin origin, Call call, const std::string& title,
       holders_(std::make_shared<Holders>(parts_left_)) {
     for (const auto& ranks : parts) waits_for_.insert(waits_for_.end(), ranks.begin(), ranks.end());
     for (const auto* tensors : {&inputs, &std::as_const(outputs_)})
-        for (const at::Tensor& tensor : *tensors) memory_.emplace_back(tensor);
+        for (const at::Tensor& tensor : *tensors) in_use_.emplace_back(tensor);
 }
 
 bool NcclWork::wait(milliseconds timeout) {
@@ -60,7 +60,7 @@ void NcclWork::wait_until_end(milliseconds timeout) {
         } else if (!cv_.wait_for(lock, timeout, [&] { return completed_; })) {
             waiter_.reset();
             lock.unlock();
-            give_up(timeout_text(since(begun_)));
+            fail_and_abort_group(timeout_text(since(begun_)));
             lock.lock();
         }
         waiter_.reset();
@@ -83,7 +83,7 @@ void NcclWork::wait_for_end() {
     }
 }
 
-void NcclWork::give_up(const std::string& text) {
+void NcclWork::fail_and_abort_group(const std::string& text) {
     *origin_.aborted = true;
     fail(backend_error(text));
 }
@@ -110,7 +110,7 @@ void NcclWork::end(const std::vector<int>& ranks, std::exception_ptr error) {
         if (--parts_left_ > 0) return;
         first = first_error_;
         ended_ = steady_clock::now();
-        memory_.clear();
+        in_use_.clear();
     }
     finish(first);
 }
@@ -122,7 +122,7 @@ void NcclWork::fail(std::exception_ptr error) {
         parts_left_ = 0;
         first_error_ = error;
         ended_ = steady_clock::now();
-        memory_.clear();
+        in_use_.clear();
     }
     finish(error);
 }

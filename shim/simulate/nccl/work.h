@@ -34,8 +34,8 @@ class NcclWork final : public c10d::Work {
         std::shared_ptr<std::atomic<bool>> aborted;  // the group, which a time-out aborts
     };
 
-    // Ends when each of its parts has ended, which are given by the ranks of the group that they
-    // need. The profiler has an event `title` with the shapes of `inputs` until then.
+    // Ends when all of its parts have ended. A part is given by the ranks of the group that it
+    // needs. The profiler has an event `title` with the shapes of `inputs` until then.
     NcclWork(Origin origin, Call call, const std::string& title,
              const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs,
              const std::vector<std::vector<int>>& parts);
@@ -51,12 +51,12 @@ class NcclWork final : public c10d::Work {
     std::uint64_t getSequencenumber() const override { return call_.number; }
     float getDuration() const override;
 
-    // A part that needed `ranks` has ended, from any thread. The first error is the work's.
+    // Ends a part that needed `ranks`, from any thread. The first error is the work's.
     void end(const std::vector<int>& ranks, std::exception_ptr error = nullptr);
-    // One for each part: it leaves after end(), when it has handed over the part's tensors.
+    // Has one entry for each part. Its thread leaves after end(), when the tensors are handed over.
     [[nodiscard]] const std::shared_ptr<Holders>& holders() const { return holders_; }
     // Ends it with an error, and no call of its group comes after it.
-    void give_up(const std::string& text);
+    void fail_and_abort_group(const std::string& text);
     // Ends all of it. Nothing happens if it has ended.
     void fail(std::exception_ptr error);
 
@@ -91,7 +91,7 @@ class NcclWork final : public c10d::Work {
     std::chrono::steady_clock::time_point ended_;
     int parts_left_;
     std::exception_ptr first_error_;
-    std::vector<MemoryHeld> memory_;  // until it ends
+    std::vector<StorageInUse> in_use_;  // until it ends
     struct Waiter {
         std::chrono::steady_clock::time_point since;
         std::thread::id thread;

@@ -8,9 +8,10 @@
 namespace compat::parsers {
 
 std::string stem_of(std::string_view file_name) {
-    file_name = file_name.substr(file_name.find_last_of("/\\") + 1);
+    const size_t base = file_name.find_last_of("/\\") + 1;
     const size_t dot = file_name.rfind('.');
-    return valid_utf8(dot == 0 ? file_name : file_name.substr(0, dot));
+    const bool has_extension = dot != std::string_view::npos && dot > base;
+    return valid_utf8(has_extension ? file_name.substr(0, dot) : file_name);
 }
 
 double file_seconds(std::string_view text) {

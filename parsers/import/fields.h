@@ -8,7 +8,8 @@
 
 namespace compat::parsers {
 
-// A file's name without folders and its last extension: of a binary or suite that nothing names.
+// Names a binary or suite that nothing else names: the file's name without its last extension. The
+// importer has put folders in front only of equal names.
 [[nodiscard]] std::string stem_of(std::string_view file_name);
 
 // "1,234.5", "0.019s" in seconds. What is no time is 0, as is what a sum could not hold.

@@ -120,7 +120,7 @@ TEST_P(GoogletestGolden, TextIsWhatTheBinarySays) {
     ASSERT_EQ(parts.size(), static_cast<size_t>(iterations));
     const auto model = model_of(json_of(golden.read(".json")));
     for (const ModuleRecord& part : parts) {
-        EXPECT_EQ(part.path, "bin");
+        EXPECT_EQ(part.path, "out/bin");
         EXPECT_EQ(part.framework, "gtest");
         EXPECT_TRUE(part.finished);
         EXPECT_TRUE(analysis::account(part).closed());
@@ -181,7 +181,7 @@ TEST_P(GoogletestGolden, JsonIsWhatTheBinarySays) {
     const auto all = foreign_parts(Dialect::googletest_json, "out/bin.json", bytes);
     ASSERT_EQ(all.parts.size(), 1u);
     const ModuleRecord& part = all.parts[0];
-    EXPECT_EQ(part.path, "bin");
+    EXPECT_EQ(part.path, "out/bin");
     EXPECT_TRUE(part.finished);
     EXPECT_TRUE(analysis::account(part).closed());
     EXPECT_THAT(part.diagnostics, ElementsAre());

@@ -171,7 +171,7 @@ std::vector<std::uint8_t> packed(const Call& call, int ranks) {
     std::memcpy(bytes.data(), &fixed, sizeof fixed);
     std::uint8_t* at = bytes.data() + sizeof fixed;
     for (const auto* sizes : {&call.send_bytes, &call.receive_bytes}) {
-        std::memcpy(at, sizes->data(), sizes->size() * sizeof(std::int64_t));
+        if (!sizes->empty()) std::memcpy(at, sizes->data(), sizes->size() * sizeof(std::int64_t));
         at += static_cast<std::size_t>(ranks) * sizeof(std::int64_t);
     }
     return bytes;
@@ -197,7 +197,7 @@ Call unpacked(const std::uint8_t* bytes, int ranks) {
     const std::uint8_t* at = bytes + sizeof fixed;
     for (auto* sizes : {&call.send_bytes, &call.receive_bytes}) {
         std::int64_t first = -1;
-        std::memcpy(&first, at, sizeof first);
+        if (count > 0) std::memcpy(&first, at, sizeof first);
         if (first >= 0) {
             sizes->resize(count);
             std::memcpy(sizes->data(), at, count * sizeof(std::int64_t));

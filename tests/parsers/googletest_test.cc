@@ -120,7 +120,7 @@ TEST_P(GoogletestGolden, TextIsWhatTheBinarySays) {
     ASSERT_EQ(parts.size(), static_cast<size_t>(iterations));
     const auto model = model_of(json_of(golden.read(".json")));
     for (const ModuleRecord& part : parts) {
-        EXPECT_EQ(part.path, "out/bin");
+        EXPECT_EQ(part.path, "bin");
         EXPECT_EQ(part.framework, "gtest");
         EXPECT_TRUE(part.finished);
         EXPECT_TRUE(analysis::account(part).closed());

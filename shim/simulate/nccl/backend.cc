@@ -54,6 +54,15 @@ std::string group_name(const NcclOptions& options) {
     return options.group_name.empty() ? "0" : options.group_name;
 }
 
+// Whether wait() raises a time-out, which else ends the process. By ProcessGroupNCCL's variables.
+bool raises_timeouts() {
+    enum : int { no_handling = 0, clean_up_only = 2, skip_clean_up = 3 };
+    const int handling = c10d::getCvarInt(
+        {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING"}, skip_clean_up);
+    return c10d::getCvarBool({"TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT"}, false) ||
+           handling == no_handling || handling == clean_up_only;
+}
+
 at::Tensor packed_bytes(const Call& call, int ranks) {
     const std::vector<std::uint8_t> bytes = packed(call, ranks);
     at::Tensor tensor = new_bytes(static_cast<std::int64_t>(bytes.size()));
@@ -102,7 +111,7 @@ std::exception_ptr broken(const Call& call, std::string_view why) {
 
 // Throws if the work has timed out, or its group is aborted: no more bytes are moved for it.
 void check_not_aborted(NcclWork& work) {
-    if (work.isCompleted() || *work.origin().aborted)
+    if (work.isCompleted() || work.origin().cancellation->cancelled())
         std::rethrow_exception(aborted_error(work.origin().rank));
 }
 
@@ -122,7 +131,9 @@ void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call,
         Watchdog::instance().clear_deadlock();
         work->end(ranks);
     } catch (const ConnectionBroken& error) {
-        work->end(ranks, broken(call, error.what()));
+        work->end(ranks, work->origin().cancellation->cancelled()
+                             ? aborted_error(work->origin().rank)
+                             : broken(call, error.what()));
     } catch (const std::exception&) {
         work->end(ranks, std::current_exception());
     }
@@ -141,9 +152,11 @@ struct NcclBackend::Mailbox {
         messages.emplace_back(std::move(call), std::move(bytes));
         arrived.notify_one();
     }
-    std::pair<Call, at::Tensor> take() {
+    // Throws if `work` ends before.
+    std::pair<Call, at::Tensor> take(NcclWork& work) {
         std::unique_lock lock(mutex);
-        arrived.wait(lock, [&] { return !messages.empty(); });
+        while (!arrived.wait_for(lock, milliseconds(50), [&] { return !messages.empty(); }))
+            check_not_aborted(work);
         auto message = std::move(messages.front());
         messages.pop_front();
         return message;
@@ -160,11 +173,9 @@ NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int si
       options_(std::move(options)),
       make_gloo_(std::move(make_gloo)),
       global_ranks_(global_ranks(*options_, size)),
-      blocking_(c10d::getCvarBool({"TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT"}, false)),
+      blocking_(raises_timeouts()),
       uid_(groups++),
       mailbox_(std::make_shared<Mailbox>()) {
-    if (const char* handling = std::getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING"))
-        blocking_ |= std::string_view(handling) == "0";
     transfers_ = connect();
     reclaim_memory_by(&drop_handed_over);
     if (auto* parent = dynamic_cast<NcclBackend*>(options_->split_from.get())) ++parent->splits_;
@@ -181,7 +192,8 @@ std::shared_ptr<const Transfers> NcclBackend::connect() {
     try {
         return std::make_shared<const Transfers>(
             make_gloo_(c10::make_intrusive<c10d::PrefixStore>(gloo_key(*store_, getRank()), store_),
-                       getRank(), getSize(), options_->timeout));
+                       getRank(), getSize(), options_->timeout),
+            cancellation_);
     } catch (const std::runtime_error& error) {
         throw_backend_error("Rank " + std::to_string(global(getRank())) + " made the group " +
                             group_name(*options_) + " of " + std::to_string(getSize()) +
@@ -206,7 +218,8 @@ std::uint64_t NcclBackend::getSequenceNumberForGroup() {
 }
 
 NcclWork::Origin NcclBackend::origin(Timeout timeout) const {
-    return {rank_, group_name(*options_), pg_desc_, global_ranks_, timeout, blocking_, aborted_};
+    return {rank_,     group_name(*options_), pg_desc_, global_ranks_, timeout,
+            blocking_, cancellation_};
 }
 
 std::uint64_t NcclBackend::global(int rank) const {
@@ -222,10 +235,7 @@ c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Job& job, Tensors outpu
     const std::string title = job.title.empty() ? profiler_title(job.call, rank_) : job.title;
     auto work = c10::make_intrusive<NcclWork>(origin(job.timeout), job.call, title, job.inputs,
                                               std::move(outputs), parts);
-    std::erase_if(pending_, [](const auto& weak) {
-        const auto each = weak.lock();
-        return !each || each->isCompleted();
-    });
+    std::erase_if(pending_, [](const auto& weak) { return weak.expired(); });
     pending_.emplace_back(work);
     Watchdog::instance().watch(work);
     return work;
@@ -252,7 +262,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
                                  c10::elementSize(call.dtype));
 
     const std::lock_guard lock(mutex_);
-    if (*aborted_) std::rethrow_exception(aborted_error(rank_));
+    if (cancellation_->cancelled()) std::rethrow_exception(aborted_error(rank_));
     used_devices_.insert(call.device);
     const bool message = is_message(call.type);
     job.call.number = message ? ++messages_[{call.root, call.type}] : ++calls_;
@@ -323,7 +333,7 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
                     return;
                 }
                 if (peer == rank) {
-                    const auto [call, content] = mailbox->take();
+                    const auto [call, content] = mailbox->take(*work);
                     check_message(call, job.call, other, self);
                     bytes.copy_(content);
                     return;
@@ -374,9 +384,11 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
     std::vector<Job> jobs = std::exchange(coalesced_, {});
     if (jobs.empty()) return {};
     Job whole = jobs.front();
+    whole.inputs.clear();
     Tensors outputs;
     std::vector<std::vector<int>> parts;
     for (const Job& job : jobs) {
+        whole.inputs.insert(whole.inputs.end(), job.inputs.begin(), job.inputs.end());
         outputs.insert(outputs.end(), job.outputs.begin(), job.outputs.end());
         parts.push_back(required_ranks(job.call));
     }
@@ -420,25 +432,34 @@ void NcclBackend::registerOnCompletionHook(
     onCompletionHook_ = [shared = hook_](std::shared_ptr<c10d::WorkInfo> info) { (*shared)(info); };
 }
 
+std::vector<c10::intrusive_ptr<NcclWork>> NcclBackend::pending_works() const {
+    std::vector<c10::intrusive_ptr<NcclWork>> works;
+    for (const auto& weak : pending_)
+        if (auto work = weak.lock()) works.push_back(std::move(work));
+    return works;
+}
+
 void NcclBackend::waitForPendingWorks() {
     std::vector<c10::intrusive_ptr<NcclWork>> works;
     {
         const std::lock_guard lock(mutex_);
-        for (const auto& weak : pending_)
-            if (auto work = weak.lock()) works.push_back(std::move(work));
+        works = pending_works();
     }
     for (const auto& work : works) work->wait_for_end();
 }
 
 void NcclBackend::abort() {
-    std::vector<c10::weak_intrusive_ptr<NcclWork>> works;
+    std::vector<c10::intrusive_ptr<NcclWork>> works;
     {
         const std::lock_guard lock(mutex_);
-        *aborted_ = true;
-        works.swap(pending_);
+        cancellation_->cancel();
+        works = pending_works();
+        pending_.clear();
     }
-    for (const auto& weak : works)
-        if (const auto work = weak.lock()) work->fail(aborted_error(rank_));
+    for (const auto& work : works) {
+        work->fail_and_abort_group(aborted_error(rank_));
+        work->holders()->wait_until_none();
+    }
     Watchdog::instance().leave_job(job_store_);
     drop_handed_over();
 }

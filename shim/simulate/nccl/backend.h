@@ -159,6 +159,8 @@ class NcclBackend final : public c10d::Backend {
     void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);
+    // With the mutex held. To be dropped without it: the last reference needs the GIL.
+    [[nodiscard]] std::vector<c10::intrusive_ptr<NcclWork>> pending_works() const;
     [[nodiscard]] NcclWork::Origin origin(Timeout timeout) const;
     [[nodiscard]] std::uint64_t global(int rank) const;
     [[nodiscard]] std::int64_t global_stride() const;
@@ -169,10 +171,10 @@ class NcclBackend final : public c10d::Backend {
     MakeGloo make_gloo_;
     std::shared_ptr<const Transfers> transfers_;
     std::vector<std::uint64_t> global_ranks_;
-    bool blocking_ = false;
+    const bool blocking_;
 
     const std::uint64_t uid_;
-    const std::shared_ptr<std::atomic<bool>> aborted_ = std::make_shared<std::atomic<bool>>(false);
+    const std::shared_ptr<Cancellation> cancellation_ = std::make_shared<Cancellation>();
     mutable std::mutex mutex_;
     bool coalescing_ = false;
     std::vector<Job> coalesced_;

@@ -1,6 +1,7 @@
 #include "simulate/nccl/call.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/hash.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,10 +63,11 @@ constexpr std::array<std::string_view, 10> kReductions{
 // Plain memory, the same in every process of one build.
 struct Packed {
     std::uint64_t number;
-    std::uint64_t device;  // physical_device
+    std::uint64_t physical;
     std::uint64_t root_in_job;
+    std::uint64_t list;
     std::int64_t sent, received;
-    std::int32_t type, dtype, reduction, root, index;
+    std::int32_t type, dtype, reduction, root, device;
     char line[220];
 };
 
@@ -105,10 +107,13 @@ constexpr std::array kAgreements{
               [](const Call& a, const Call& b) { return a.reduction == b.reduction; }},
     Agreement{"ranks disagree on the root",
               [](const Call& a, const Call& b) { return a.root == b.root; }},
-    Agreement{"ranks disagree on the number of elements", [](const Call& a, const Call& b) {
+    Agreement{"ranks disagree on the number of elements",
+              [](const Call& a, const Call& b) {
                   if (a.send_bytes.empty() != b.send_bytes.empty()) return false;
                   return !a.send_bytes.empty() || (a.sent == b.sent && a.received == b.received);
-              }}};
+              }},
+    Agreement{"ranks disagree on the tensors of the list",
+              [](const Call& a, const Call& b) { return a.list == b.list; }}};
 
 }  // namespace
 
@@ -155,7 +160,7 @@ std::size_t packed_size(int ranks) noexcept {
 std::vector<std::uint8_t> packed(const Call& call, int ranks) {
     Packed fixed{};
     fixed.number = call.number;
-    fixed.device = call.physical;
+    fixed.physical = call.physical;
     fixed.sent = call.sent;
     fixed.received = call.received;
     fixed.type = static_cast<std::int32_t>(call.type);
@@ -163,7 +168,8 @@ std::vector<std::uint8_t> packed(const Call& call, int ranks) {
     fixed.reduction = call.reduction;
     fixed.root = call.root;
     fixed.root_in_job = call.root_in_job;
-    fixed.index = call.device;
+    fixed.device = call.device;
+    fixed.list = call.list;
     const std::string_view line = shortened(call.line, sizeof fixed.line - 1);
     std::memcpy(fixed.line, line.data(), line.size());
 
@@ -183,7 +189,7 @@ Call unpacked(const std::uint8_t* bytes, int ranks) {
     fixed.line[sizeof fixed.line - 1] = 0;
     Call call;
     call.number = fixed.number;
-    call.physical = fixed.device;
+    call.physical = fixed.physical;
     call.sent = fixed.sent;
     call.received = fixed.received;
     call.type = static_cast<OpType>(fixed.type);
@@ -191,7 +197,8 @@ Call unpacked(const std::uint8_t* bytes, int ranks) {
     call.reduction = static_cast<std::uint8_t>(fixed.reduction);
     call.root = fixed.root;
     call.root_in_job = fixed.root_in_job;
-    call.device = static_cast<c10::DeviceIndex>(fixed.index);
+    call.device = static_cast<c10::DeviceIndex>(fixed.device);
+    call.list = fixed.list;
     call.line = fixed.line;
     const auto count = static_cast<std::size_t>(ranks);
     const std::uint8_t* at = bytes + sizeof fixed;
@@ -207,7 +214,7 @@ Call unpacked(const std::uint8_t* bytes, int ranks) {
     return call;
 }
 
-void check_agreement(const std::vector<Call>& calls, const std::vector<std::uint64_t>& names) {
+void check_agreement(const std::vector<Call>& calls, const std::vector<std::uint64_t>& in_job) {
     for (std::size_t rank = 0; rank < calls.size(); ++rank)
         for (std::size_t before = 0; before < rank; ++before)
             if (calls[rank].physical == calls[before].physical)
@@ -215,15 +222,15 @@ void check_agreement(const std::vector<Call>& calls, const std::vector<std::uint
     for (std::size_t rank = 1; rank < calls.size(); ++rank)
         for (const Agreement& each : kAgreements)
             if (!each.agree(calls[0], calls[rank]))
-                disagree(calls[0], names[0], calls[rank], names[rank], each.what);
+                disagree(calls[0], in_job[0], calls[rank], in_job[rank], each.what);
     if (calls[0].send_bytes.empty()) return;
     for (std::size_t from = 0; from < calls.size(); ++from)
         for (std::size_t to = 0; to < calls.size(); ++to)
             if (calls[from].send_bytes[to] != calls[to].receive_bytes[from])
-                disagree(calls[from], names[from], calls[to], names[to],
-                         rank_name(names[from]) + " sends " +
+                disagree(calls[from], in_job[from], calls[to], in_job[to],
+                         rank_name(in_job[from]) + " sends " +
                              std::to_string(calls[from].send_bytes[to]) + " bytes to " +
-                             rank_name(names[to]) + ", which receives " +
+                             rank_name(in_job[to]) + ", which receives " +
                              std::to_string(calls[to].receive_bytes[from]));
 }
 
@@ -232,6 +239,13 @@ void check_message(const Call& sent, const Call& received, std::uint64_t from, s
         disagree(sent, from, received, to, "ranks disagree on the dtype");
     if (sent.sent != received.received)
         disagree(sent, from, received, to, "ranks disagree on the number of elements");
+}
+
+std::uint64_t hash_of(const std::vector<at::Tensor>& tensors) {
+    std::size_t hash = tensors.size();
+    for (const at::Tensor& each : tensors)
+        hash = c10::get_hash(hash, static_cast<int>(each.scalar_type()), each.numel());
+    return hash;
 }
 
 namespace {

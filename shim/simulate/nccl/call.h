@@ -3,6 +3,7 @@
 // time-out, or write beyond a buffer.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
@@ -39,6 +40,7 @@ struct Call {
     c10::DeviceIndex device = 0;
     std::uint64_t physical = 0;           // physical_device of it
     std::int64_t sent = 0, received = 0;  // elements of this rank's tensors
+    std::uint64_t list = 0;               // of a coalesced call: hash_of its tensors
     // Bytes to and from each rank, of an all-to-all.
     std::vector<std::int64_t> send_bytes, receive_bytes;
     std::string line;          // "train.py:12" of the user's; empty if no Python line called
@@ -47,7 +49,7 @@ struct Call {
 
 // "all_reduce(SUM, float32, 16 elements)", without the line.
 [[nodiscard]] std::string described(const Call& call);
-// "in train.py:12", or that no Python line called.
+// "at train.py:12", or that no Python line called.
 [[nodiscard]] std::string place(const Call& call);
 
 // A call as a fixed number of bytes, which depends on the number of ranks alone.
@@ -55,11 +57,14 @@ struct Call {
 [[nodiscard]] Call unpacked(const std::uint8_t* bytes, int ranks);
 [[nodiscard]] std::size_t packed_size(int ranks) noexcept;
 
-// Throws c10::DistBackendError unless the calls, one of each rank, fit together. `names`: the
+// Throws c10::DistBackendError unless the calls, one of each rank, fit together. `in_job`: the
 // ranks' numbers in the whole job.
-void check_agreement(const std::vector<Call>& calls, const std::vector<std::uint64_t>& names);
+void check_agreement(const std::vector<Call>& calls, const std::vector<std::uint64_t>& in_job);
 // The same of a message's sender and receiver.
 void check_message(const Call& sent, const Call& received, std::uint64_t from, std::uint64_t to);
+
+// Of the dtype and size of each tensor, in order.
+[[nodiscard]] std::uint64_t hash_of(const std::vector<at::Tensor>& tensors);
 
 // Tells the device of this process from those of others: on which machine, or torchrun's node, and
 // which of its devices.

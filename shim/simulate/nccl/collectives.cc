@@ -7,6 +7,7 @@
 
 #include "simulate/nccl/algorithms.h"
 #include "simulate/nccl/backend.h"
+#include "simulate/nccl/errors.h"
 #include "simulate/nccl/host.h"
 
 namespace compat::shim::simulate {
@@ -88,12 +89,20 @@ Tensors list_of_root(const std::string& collective, const std::string& side, boo
     return lists[0];
 }
 
+template <class Options>
+int checked_root(const char* collective, const Options& opts, int size) {
+    const auto root = static_cast<int>(opts.rootRank + opts.rootTensor);
+    if (root < 0 || root >= size) throw_invalid_root(collective, root, size);
+    return root;
+}
+
 Tensors empty_for(int size) { return Tensors(static_cast<std::size_t>(size), new_bytes(0)); }
 
-std::vector<std::int64_t> sizes_of(const Tensors& bytes) {
-    std::vector<std::int64_t> sizes;
-    for (const at::Tensor& each : bytes) sizes.push_back(each.numel());
-    return sizes;
+std::vector<std::int64_t> sizes_of(const Tensors& tensors) {
+    std::vector<std::int64_t> bytes;
+    for (const at::Tensor& each : tensors)
+        bytes.push_back(each.numel() * static_cast<std::int64_t>(each.element_size()));
+    return bytes;
 }
 
 // As bytes_of gives them. Into a tensor with gaps they go in the order of its elements.
@@ -116,7 +125,7 @@ std::int64_t total_of(const Tensors& tensors) {
 NcclBackend::WorkPtr NcclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) {
     const at::Tensor tensor = to_move(only(tensors));
     Call call = call_of(OpType::BROADCAST, tensor, tensor);
-    call.root = static_cast<int>(opts.rootRank + opts.rootTensor);
+    call.root = checked_root("Broadcast", opts, size_);
     return post({call, tensors,
                  [tensor, root = call.root](const Transfers& by, Timeout timeout) {
                      if (tensor.numel() > 0) by.broadcast(host_bytes(tensor), root, timeout);
@@ -144,16 +153,15 @@ NcclBackend::WorkPtr NcclBackend::allreduce_sparse(Tensors& /*tensors*/,
 
 NcclBackend::WorkPtr NcclBackend::allreduce_coalesced(Tensors& tensors,
                                                       const c10d::AllreduceCoalescedOptions& opts) {
-    TORCH_CHECK_WITH(ValueError, !tensors.empty(), "Tensor list must be nonempty");
-    Tensors real;
-    for (const at::Tensor& each : tensors)
-        real.push_back(for_reduction(each, opts.reduceOp, "all_reduce"));
-    Call call = call_of(OpType::ALLREDUCE_COALESCED, real.front(), real.front());
+    check_same_device(tensors);
+    check_reduction(opts.reduceOp, tensors.front().scalar_type());
+    Call call = call_of(OpType::ALLREDUCE_COALESCED, tensors.front(), tensors.front());
     call.reduction = opts.reduceOp.op_;
-    call.sent = call.received = total_of(real);
+    call.sent = call.received = total_of(tensors);
+    call.list = hash_of(tensors);
     return post({call, tensors,
-                 [real, op = opts.reduceOp](const Transfers& by, Timeout timeout) {
-                     for (const at::Tensor& each : real) all_reduce(by, flat(each), op, timeout);
+                 [tensors, op = opts.reduceOp](const Transfers& by, Timeout timeout) {
+                     for (const at::Tensor& each : tensors) all_reduce(by, flat(each), op, timeout);
                  },
                  opts.timeout, tensors, "nccl:allreduce_coalesced"});
 }
@@ -162,7 +170,7 @@ NcclBackend::WorkPtr NcclBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
     const at::Tensor tensor = for_reduction(only(tensors), opts.reduceOp, "reduce");
     Call call = call_of(OpType::REDUCE, tensor, tensor);
     call.reduction = opts.reduceOp.op_;
-    call.root = static_cast<int>(opts.rootRank + opts.rootTensor);
+    call.root = checked_root("Reduce", opts, size_);
     return post(
         {call, tensors,
          [tensor, op = opts.reduceOp, root = call.root](const Transfers& by, Timeout timeout) {
@@ -202,9 +210,7 @@ NcclBackend::WorkPtr NcclBackend::allgather(std::vector<Tensors>& outputs, Tenso
     if (!of_one_size(list)) {
         call.send_bytes.assign(static_cast<std::size_t>(size_),
                                from.numel() * static_cast<std::int64_t>(from.element_size()));
-        for (const at::Tensor& each : list)
-            call.receive_bytes.push_back(each.numel() *
-                                         static_cast<std::int64_t>(each.element_size()));
+        call.receive_bytes = sizes_of(list);
     }
     return post({call, list,
                  [from, list, sizes = call.receive_bytes](const Transfers& by, Timeout timeout) {
@@ -246,6 +252,7 @@ NcclBackend::WorkPtr NcclBackend::allgather_into_tensor_coalesced(
                          "output tensor size must be equal to world_size times input tensor size");
     }
     Call call = call_of(OpType::_ALLGATHER_BASE, from.front(), to.front());
+    call.list = hash_of(from);
     call.sent = total_of(from);
     call.received = total_of(to);
     return post({call, outputs,
@@ -376,6 +383,7 @@ NcclBackend::WorkPtr NcclBackend::reduce_scatter_tensor_coalesced(
     }
     Call call = call_of(OpType::_REDUCE_SCATTER_BASE, from.front(), to.front());
     call.reduction = opts.reduceOp.op_;
+    call.list = hash_of(from);
     call.sent = total_of(from);
     call.received = total_of(to);
     return post({call, outputs,
@@ -432,18 +440,17 @@ NcclBackend::WorkPtr NcclBackend::alltoall(Tensors& outputs, Tensors& inputs,
             (void)to_move(each);
             TORCH_CHECK(each.device() == device, "Tensors must be on the same device");
         }
-    const Tensors from = bytes_of(inputs), to = outputs;
     Call call = call_of(OpType::ALLTOALL, inputs.front(), outputs.front());
     call.sent = total_of(inputs);
     call.received = total_of(outputs);
-    call.send_bytes = sizes_of(from);
-    for (const at::Tensor& each : to)
-        call.receive_bytes.push_back(each.numel() * static_cast<std::int64_t>(each.element_size()));
+    call.send_bytes = sizes_of(inputs);
+    call.receive_bytes = sizes_of(outputs);
     return post({call, outputs,
-                 [from, to, sizes = call.receive_bytes](const Transfers& by, Timeout timeout) {
+                 [from = inputs, to = outputs, sizes = call.receive_bytes](const Transfers& by,
+                                                                           Timeout timeout) {
                      Tensors received;
                      for (const std::int64_t size : sizes) received.push_back(new_bytes(size));
-                     exchange(by, received, from, timeout);
+                     exchange(by, received, bytes_of(from), timeout);
                      for (std::size_t i = 0; i < to.size(); ++i) copy_bytes(to[i], received[i]);
                  },
                  opts.timeout, inputs});

@@ -32,6 +32,14 @@ void throw_duplicate_device(std::size_t rank, std::size_t other, c10::DeviceInde
                        std::to_string(other) + " both on CUDA device " + std::to_string(device)));
 }
 
+void throw_invalid_root(const std::string& collective, int root, int ranks) {
+    throw_backend_error(nccl_error("invalid argument (run with NCCL_DEBUG=WARN for details)",
+                                   "ncclInvalidArgument: Invalid value for an argument.",
+                                   collective + " : invalid root " + std::to_string(root) +
+                                       " (root should be in the 0.." + std::to_string(ranks) +
+                                       " range)"));
+}
+
 std::exception_ptr remote_error(const std::string& call, std::string_view why) {
     return backend_error(
         nccl_error("remote process exited or there was a network error",

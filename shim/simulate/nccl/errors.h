@@ -19,6 +19,8 @@ inline constexpr int kNcclMajor = 2, kNcclMinor = 27, kNcclPatch = 5;
 
 [[noreturn]] void throw_duplicate_device(std::size_t rank, std::size_t other,
                                          c10::DeviceIndex device);
+// As NCCL's ArgsCheck (argcheck.cc). `collective`: "Broadcast".
+[[noreturn]] void throw_invalid_root(const std::string& collective, int root, int ranks);
 // A peer's process has ended, or its connection broke. `why`: gloo's words.
 [[nodiscard]] std::exception_ptr remote_error(const std::string& call, std::string_view why);
 [[nodiscard]] std::exception_ptr aborted_error(int rank);

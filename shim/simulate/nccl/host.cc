@@ -35,6 +35,14 @@ ScalarType wide(ScalarType dtype) {
     return c10::isFloatingType(dtype) && c10::elementSize(dtype) < 4 ? ScalarType::Float : dtype;
 }
 
+// As NCCL's fminf and fmaxf: a NaN is left out if another rank has a number.
+at::Tensor without_nans(const at::Tensor& rows,
+                        at::Tensor (*pick)(const at::Tensor&, const at::Tensor&)) {
+    at::Tensor all = rows[0];
+    for (std::int64_t rank = 1; rank < rows.size(0); ++rank) all = pick(all, rows[rank]);
+    return all;
+}
+
 }  // namespace
 
 at::Tensor host_view(const at::Tensor& tensor) {
@@ -75,6 +83,20 @@ void check_tensor(const at::Tensor& tensor, bool point_to_point) {
         "that source and destination tensors have the same contiguity format.");
 }
 
+void check_same_device(const std::vector<at::Tensor>& tensors) {
+    TORCH_CHECK_WITH(ValueError, !tensors.empty(), "Tensor list must be nonempty");
+    for (const at::Tensor& each : tensors) {
+        TORCH_CHECK_WITH(ValueError, each.is_cuda() && !each.is_sparse(),
+                         "Tensors must be CUDA and dense");
+        TORCH_CHECK_WITH(TypeError, each.scalar_type() == tensors.front().scalar_type(),
+                         "Tensors must have identical type");
+        TORCH_CHECK_WITH(ValueError, each.is_non_overlapping_and_dense(),
+                         "Tensors must be non-overlapping and dense");
+        TORCH_CHECK_WITH(ValueError, each.device() == tensors.front().device(),
+                         "Expected list of tensors on the same device");
+    }
+}
+
 void check_reduction(const ReduceOp& op, ScalarType dtype) {
     TORCH_CHECK(!has(kOnlyMoved, dtype), "Unsupported Float8 type for NCCL reduction");
     check_dtype(dtype);
@@ -111,20 +133,19 @@ void scale_before(const ReduceOp& op, at::Tensor& values) {
 
 at::Tensor reduced(const ReduceOp& op, const at::Tensor& rows) {
     const ScalarType dtype = rows.scalar_type();
-    const bool logical = dtype == ScalarType::Bool;
+    const bool logical = dtype == ScalarType::Bool, floating = c10::isFloatingType(dtype);
     const at::Tensor values = rows.to(wide(dtype));
     const auto compute = [&]() -> at::Tensor {
         switch (op.op_) {
             case ReduceOp::MIN:
-                return values.amin(0);
+                return floating ? without_nans(values, &at::fmin) : values.amin(0);
             case ReduceOp::MAX:
-                return values.amax(0);
+                return floating ? without_nans(values, &at::fmax) : values.amax(0);
             case ReduceOp::PRODUCT:
                 return values.prod(0, false, values.scalar_type());
             case ReduceOp::AVG: {
                 const at::Tensor sum = values.sum(0, false, values.scalar_type());
-                return c10::isFloatingType(dtype) ? sum.div(rows.size(0))
-                                                  : sum.div(rows.size(0), "trunc");
+                return floating ? sum.div(rows.size(0)) : sum.div(rows.size(0), "trunc");
             }
             default:  // bool: "or", as torch maps it to MAX
                 return logical ? values.amax(0) : values.sum(0, false, values.scalar_type());

@@ -22,6 +22,8 @@ namespace compat::shim::simulate {
 [[nodiscard]] at::Tensor& only(std::vector<at::Tensor>& tensors);
 void check_dtype(c10::ScalarType dtype);
 void check_tensor(const at::Tensor& tensor, bool point_to_point = false);
+// Of a coalesced call: CUDA and dense, of one dtype, on one device.
+void check_same_device(const std::vector<at::Tensor>& tensors);
 void check_reduction(const c10d::ReduceOp& op, c10::ScalarType dtype);
 
 // Before its tensor is sent: PREMUL_SUM's factor. `values`: of `dtype`, on the host; changed.

@@ -2,16 +2,16 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <map>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace compat::shim::simulate {
 namespace {
 
 struct HandedOver {
     std::mutex mutex;
-    std::vector<std::shared_ptr<void>> owners;
+    std::map<const void*, std::shared_ptr<void>> owners;  // by key
 };
 HandedOver& handed_over() {
     static auto* all = new HandedOver();  // our threads outlive statics
@@ -20,13 +20,14 @@ HandedOver& handed_over() {
 
 }  // namespace
 
-void hand_over(std::shared_ptr<void> owner) {
+void hand_over(const void* key, std::shared_ptr<void> owner) {
     const std::lock_guard lock(handed_over().mutex);
-    handed_over().owners.push_back(std::move(owner));
+    handed_over().owners.try_emplace(key, std::move(owner));
+    owner.reset();  // while the one that is kept cannot go
 }
 
 void drop_handed_over() noexcept {
-    std::vector<std::shared_ptr<void>> owners;
+    std::map<const void*, std::shared_ptr<void>> owners;
     {
         const std::lock_guard lock(handed_over().mutex);
         owners.swap(handed_over().owners);
@@ -77,7 +78,9 @@ void Lane::run(const std::shared_ptr<Queue>& queue) {
         queue->jobs.pop_front();
         lock.unlock();
         entry.job();
-        hand_over(std::make_shared<std::function<void()>>(std::move(entry.job)));
+        auto job = std::make_shared<std::function<void()>>(std::move(entry.job));
+        const void* const key = job.get();
+        hand_over(key, std::move(job));
         entry.after();
         lock.lock();
     }

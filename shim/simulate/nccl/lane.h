@@ -15,8 +15,9 @@
 
 namespace compat::shim::simulate {
 
-// From any thread of ours: keeps it for the program's next call.
-void hand_over(std::shared_ptr<void> owner);
+// From any thread of ours: keeps it for the program's next call. `key`: an owner of the same thing,
+// which is kept already, is dropped.
+void hand_over(const void* key, std::shared_ptr<void> owner);
 // From the program's threads.
 void drop_handed_over() noexcept;
 

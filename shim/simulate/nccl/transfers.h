@@ -8,8 +8,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <utility>
 #include <vector>
 
 namespace compat::shim::simulate {
@@ -19,14 +23,46 @@ class ConnectionBroken : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+using Messages = std::vector<c10::intrusive_ptr<c10d::Work>>;
+
+// Ends a group's waits for messages, those that are under way and all later ones: they throw
+// ConnectionBroken, and gloo no longer touches their tensors. From any thread.
+class Cancellation {
+  public:
+    void cancel();
+    [[nodiscard]] bool cancelled() const;
+
+    // While it lives, cancel() ends waits for these messages. Throws if it has been called.
+    class Scope {
+      public:
+        Scope(Cancellation& cancellation, const Messages& messages);
+        ~Scope();
+        Scope(const Scope&) = delete;
+        Scope& operator=(const Scope&) = delete;
+
+      private:
+        Cancellation& cancellation_;
+        const Messages& messages_;
+    };
+
+  private:
+    mutable std::mutex mutex_;
+    bool cancelled_ = false;
+    std::set<const Messages*> waiting_;
+};
+
 // Bytes on their way. All that moves bytes throws ConnectionBroken.
 class Pending {
   public:
+    Pending() = default;
+    explicit Pending(std::shared_ptr<Cancellation> cancellation)
+        : cancellation_(std::move(cancellation)) {}
     void add(c10::intrusive_ptr<c10d::Work> message) { messages_.push_back(std::move(message)); }
     void wait(std::chrono::milliseconds timeout) const;
 
   private:
-    std::vector<c10::intrusive_ptr<c10d::Work>> messages_;
+    std::shared_ptr<Cancellation> cancellation_;
+    Messages messages_;
 };
 
 // Messages of one pair and tag arrive in order: those of all ranks' collectives, the messages that
@@ -35,7 +71,8 @@ enum class Tag : std::uint8_t { collective, message, call };
 
 class Transfers {
   public:
-    explicit Transfers(c10::intrusive_ptr<c10d::Backend> gloo) : gloo_(std::move(gloo)) {}
+    Transfers(c10::intrusive_ptr<c10d::Backend> gloo, std::shared_ptr<Cancellation> cancellation)
+        : gloo_(std::move(gloo)), cancellation_(std::move(cancellation)) {}
 
     [[nodiscard]] int ranks() const { return gloo_->getSize(); }
     [[nodiscard]] int rank() const { return gloo_->getRank(); }
@@ -63,6 +100,7 @@ class Transfers {
     [[nodiscard]] WorkPtr start_receive(at::Tensor bytes, int from, Tag tag) const;
 
     c10::intrusive_ptr<c10d::Backend> gloo_;
+    std::shared_ptr<Cancellation> cancellation_;
 };
 
 }  // namespace compat::shim::simulate

@@ -17,8 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTick(50);        // between checks of time-outs
-constexpr milliseconds kLongWait(1000);  // a shorter wait is not published
+constexpr milliseconds kTick(50);  // between checks of time-outs
 constexpr milliseconds kHeartbeat(500);
 constexpr milliseconds kRecently(30'000);
 // Between a deadlock's detection and its error: the other ranks detect it within two heartbeats,
@@ -62,7 +61,7 @@ std::string text_of(const NcclWork& work) {
            std::to_string(work.call().number) + ", " + place(work.call());
 }
 
-// Messages, single_threaded or coalesced.
+// Messages, alone or coalesced.
 bool between_two(c10d::OpType type) { return is_message(type) || type == c10d::OpType::COALESCED; }
 
 // Whether `other`, which a rank has made, is what `one` of `rank` waits for: the same collective,
@@ -150,6 +149,7 @@ struct Watchdog::Job {
     RankStatuses stuck;                          // as first read
     std::optional<PendingCall> deadlocked_call;  // this rank's
     std::chrono::steady_clock::time_point found_at;
+    std::string deadlock_text;
 
     void publish(const std::string& text) {
         store->set(key_of(rank), bytes_of(text));
@@ -165,8 +165,11 @@ class Watchdog::Works {
     ~Works() {
         if (!all_ || all_->empty()) return;
         std::vector<std::shared_ptr<Holders>> holders;
-        for (const auto& work : *all_) holders.push_back(work->holders());
-        hand_over(std::move(all_));
+        for (auto& work : *all_) {
+            holders.push_back(work->holders());
+            const void* const key = work.get();
+            hand_over(key, std::make_shared<c10::intrusive_ptr<NcclWork>>(std::move(work)));
+        }
         for (const auto& each : holders) each->leave();
     }
     Works(Works&&) = default;
@@ -265,7 +268,7 @@ void Watchdog::check_timeouts() {
             std::fprintf(stderr, "%s%s\n%s\n", heading(rank_of(*work)).c_str(), text.c_str(),
                          where.c_str());
             if (!work->origin().blocking) take_down(*work, text);
-            work->fail_and_abort_group(text + " " + where);
+            work->fail_and_abort_group(backend_error(text + " " + where));
         }
     }
 }
@@ -328,7 +331,8 @@ void Watchdog::take_down(const NcclWork& work, const std::string& text) {
     std::abort();
 }
 
-// Whether only the thread that waits for `waited` makes this rank's calls.
+// Whether only the thread that waits for `waited` makes this rank's calls. A thread that has made
+// none might make its first, unless the wait is long.
 bool Watchdog::single_threaded(const Works& works, const NcclWork& waited) {
     const auto waiting = std::count_if(works.begin(), works.end(),
                                        [](const auto& work) { return work->waited().has_value(); });
@@ -337,7 +341,7 @@ bool Watchdog::single_threaded(const Works& works, const NcclWork& waited) {
     std::erase_if(calling_threads_, [now = std::chrono::steady_clock::now()](const auto& caller) {
         return now - caller.second > kRecently;
     });
-    return waiting == 1 && wait &&
+    return waiting == 1 && wait && (wait->alone || wait->time >= kRecently) &&
            std::all_of(calling_threads_.begin(), calling_threads_.end(),
                        [&](const auto& caller) { return caller.first == wait->by; });
 }
@@ -348,9 +352,9 @@ void Watchdog::publish_and_check(Job& job) {
     {
         const Works works = unfinished();
         c10::intrusive_ptr<NcclWork> oldest;  // that a thread of the program waits for
-        milliseconds longest = kLongWait;
+        milliseconds longest = NcclWork::kLongWait;
         for (const auto& work : works) {
-            any_is_long |= work->age() >= kLongWait;
+            any_is_long |= work->age() >= NcclWork::kLongWait;
             const auto wait = work->waited();
             if (!wait || wait->time < longest) continue;
             oldest = work;
@@ -366,7 +370,7 @@ void Watchdog::publish_and_check(Job& job) {
         }
     }
     std::optional<RankStatuses> all;
-    if (any_is_long) all = read_statuses(*job.store, job.rank, job.ranks);
+    if (any_is_long || here) all = read_statuses(*job.store, job.rank, job.ranks);
     {
         const std::lock_guard lock(mutex_);
         other_ranks_ = all;
@@ -389,7 +393,8 @@ void Watchdog::detect_deadlock(Job& job, const RankStatuses& all) {
     if (job.deadlocked_call == waited) {
         if (now - job.found_at < kRaiseDelay) return;
         for (const auto& work : unfinished())
-            if (pending_call(*work) == waited) work->fail_and_abort_group(deadlock_text());
+            if (pending_call(*work) == waited)
+                work->fail_and_abort_group(backend_error(job.deadlock_text));
         return;
     }
     RankStatuses stuck = deadlocked(all);
@@ -403,7 +408,8 @@ void Watchdog::detect_deadlock(Job& job, const RankStatuses& all) {
     }
     for (const auto& [rank, where] : stuck)
         if (where.heartbeat < job.stuck[rank].heartbeat + 2) return;
-    std::string text = "Deadlock: these ranks wait for each other, and none can go on.";
+    std::string& text = job.deadlock_text;
+    text = "Deadlock: these ranks wait for each other, and none can go on.";
     for (const auto& [rank, where] : stuck)
         text += "\n  rank " + std::to_string(rank) + " waits in " + where.text;
     text += "\nWith NCCL this hangs until the time-out.";

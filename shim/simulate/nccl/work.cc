@@ -20,6 +20,17 @@ milliseconds since(steady_clock::time_point begin) {
     return std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
 }
 
+// Threads that torch has made, as autograd's, are none of Python's.
+bool only_thread_of_python() {
+    if (Py_IsInitialized() == 0) return true;
+    const pybind11::gil_scoped_acquire locked;
+    try {
+        return pybind11::module_::import("threading").attr("active_count")().cast<int>() <= 1;
+    } catch (const pybind11::error_already_set&) {
+        return false;
+    }
+}
+
 }  // namespace
 
 NcclWork::NcclWork(Origin origin, Call call, const std::string& title,
@@ -56,19 +67,30 @@ void NcclWork::wait_until_end(milliseconds timeout) {
     if (!completed_) {
         waiter_ = {steady_clock::now(), std::this_thread::get_id()};
         if (timeout == kNoTimeout) {
-            cv_.wait(lock, [&] { return completed_; });
+            wait_completed(lock);
         } else if (!cv_.wait_for(lock, timeout, [&] { return completed_; })) {
             waiter_.reset();
             lock.unlock();
-            fail_and_abort_group(timeout_text(since(begun_)));
+            fail_and_abort_group(backend_error(timeout_text(since(begun_))));
             lock.lock();
         }
         waiter_.reset();
     }
-    if (exception_) std::rethrow_exception(exception_);
+    const std::exception_ptr error = exception_;
     lock.unlock();
     holders_->wait_until_none();
     drop_handed_over();
+    if (error) std::rethrow_exception(error);
+}
+
+void NcclWork::wait_completed(std::unique_lock<std::mutex>& lock) {
+    const auto is_completed = [&] { return completed_; };
+    if (cv_.wait_for(lock, kLongWait, is_completed)) return;
+    lock.unlock();
+    const bool alone = only_thread_of_python();
+    lock.lock();
+    waiter_->alone = alone;
+    cv_.wait(lock, is_completed);
 }
 
 void NcclWork::release_resources() {
@@ -79,19 +101,11 @@ void NcclWork::release_resources() {
 void NcclWork::wait_for_end() {
     try {
         wait_until_end();
-    } catch (const c10::Error&) {
+    } catch (const std::exception&) {
     }
 }
 
-void NcclWork::fail_and_abort_group(const std::string& text) {
-    *origin_.aborted = true;
-    fail(backend_error(text));
-}
-
-void NcclWork::abort() {
-    *origin_.aborted = true;
-    fail(aborted_error(origin_.rank));
-}
+void NcclWork::abort() { fail_and_abort_group(aborted_error(origin_.rank)); }
 
 float NcclWork::getDuration() const {
     const std::lock_guard lock(mutex_);
@@ -115,16 +129,20 @@ void NcclWork::end(const std::vector<int>& ranks, std::exception_ptr error) {
     finish(first);
 }
 
-void NcclWork::fail(std::exception_ptr error) {
+void NcclWork::fail_and_abort_group(std::exception_ptr error) {
+    bool had_ended = true;
     {
         const std::lock_guard lock(mutex_);
-        if (parts_left_ == 0) return;
-        parts_left_ = 0;
-        first_error_ = error;
-        ended_ = steady_clock::now();
-        in_use_.clear();
+        had_ended = parts_left_ == 0;
+        if (!had_ended) {
+            parts_left_ = 0;  // the parts' own errors come too late
+            first_error_ = error;
+            ended_ = steady_clock::now();
+            in_use_.clear();
+        }
     }
-    finish(error);
+    origin_.cancellation->cancel();
+    if (!had_ended) finish(error);
 }
 
 // With NCCL a future is complete when its call has been enqueued, and callbacks run in the caller's
@@ -152,7 +170,7 @@ std::vector<int> NcclWork::waits_for() const {
 std::optional<NcclWork::Wait> NcclWork::waited() const {
     const std::lock_guard lock(mutex_);
     if (!waiter_) return std::nullopt;
-    return Wait{since(waiter_->since), waiter_->thread};
+    return Wait{since(waiter_->since), waiter_->thread, waiter_->alone};
 }
 
 std::string NcclWork::text() const {

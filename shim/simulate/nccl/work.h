@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "simulate/memory.h"
 #include "simulate/nccl/call.h"
 #include "simulate/nccl/lane.h"
+#include "simulate/nccl/transfers.h"
 
 namespace compat::shim::simulate {
 
@@ -31,7 +31,7 @@ class NcclWork final : public c10d::Work {
         std::vector<std::uint64_t> global;  // the group's ranks in the whole job
         std::chrono::milliseconds timeout{};
         bool blocking = false;  // a time-out is raised by wait() and ends no process
-        std::shared_ptr<std::atomic<bool>> aborted;  // the group, which a time-out aborts
+        std::shared_ptr<Cancellation> cancellation;  // of the group, which a time-out aborts
     };
 
     // Ends when all of its parts have ended. A part is given by the ranks of the group that it
@@ -55,10 +55,8 @@ class NcclWork final : public c10d::Work {
     void end(const std::vector<int>& ranks, std::exception_ptr error = nullptr);
     // Has one entry for each part. Its thread leaves after end(), when the tensors are handed over.
     [[nodiscard]] const std::shared_ptr<Holders>& holders() const { return holders_; }
-    // Ends it with an error, and no call of its group comes after it.
-    void fail_and_abort_group(const std::string& text);
-    // Ends all of it. Nothing happens if it has ended.
-    void fail(std::exception_ptr error);
+    // Ends all of it, unless it has ended, and the group: other calls get an error, later ones too.
+    void fail_and_abort_group(std::exception_ptr error);
 
     [[nodiscard]] const Origin& origin() const { return origin_; }
     [[nodiscard]] const Call& call() const { return call_; }
@@ -69,7 +67,10 @@ class NcclWork final : public c10d::Work {
     struct Wait {
         std::chrono::milliseconds time;
         std::thread::id by;
+        bool alone;  // the process had no other thread of Python after kLongWait
     };
+    // A shorter wait tells nothing.
+    static constexpr std::chrono::milliseconds kLongWait{1000};
     [[nodiscard]] std::optional<Wait> waited() const;
     // As WorkNCCL prints itself.
     [[nodiscard]] std::string text() const;
@@ -95,7 +96,9 @@ class NcclWork final : public c10d::Work {
     struct Waiter {
         std::chrono::steady_clock::time_point since;
         std::thread::id thread;
+        bool alone = false;
     };
+    void wait_completed(std::unique_lock<std::mutex>& lock);
     std::optional<Waiter> waiter_;
     const std::shared_ptr<Holders> holders_;
     std::mutex future_mutex_;

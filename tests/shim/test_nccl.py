@@ -23,6 +23,8 @@ def run(rank):
     x = full(5, rank + 1.0); dist.all_reduce(x, dist._make_nccl_premul_sum(t(2.0))); expect("premul tensor", x, [2.0 * total] * 5)
     x = t(rank == 0, False); dist.all_reduce(x); expect("bool", x, [True, False])
     x = full(4, 1.0).to(torch.float8_e4m3fn); dist.all_reduce(x); expect("float8", x, [float(n)] * 4)
+    x = t(float("nan") if rank else 3.0, float("nan")); dist.all_reduce(x, dist.ReduceOp.MAX)
+    if not (x[0] == 3.0 and x[1].isnan()): wrong.append(["max of nan", x.tolist()])
     x = torch.complex(full(2, 1.0), full(2, 2.0)); dist.all_reduce(x); expect("complex", torch.view_as_real(x).flatten(), [n, 2 * n] * 2)
     x = full(4, float(rank)); dist.broadcast(x, 1); expect("broadcast", x, [1.0] * 4)
     x = full(4, rank + 1.0); dist.reduce(x, 1)
@@ -51,6 +53,7 @@ def run(rank):
     a, b = full(2, 1.0), full(3, 1.0)
     with dist._coalescing_manager(device=torch.device("cuda")): dist.all_reduce(a); dist.all_reduce(b)
     expect("coalesced", torch.cat([a, b]), [n] * 5)
+    a = torch.ones(2, 3, device="cuda").t(); dist.all_reduce_coalesced([a, b]); expect("coalesced, transposed", a.flatten(), [n] * 6)
     pair = dist.new_group([0, 1]); x = full(2, 1.0)
     if rank < 2: dist.all_reduce(x, group=pair); expect("sub-group", x, [2.0] * 2)
     objects = [None] * n; dist.all_gather_object(objects, {"rank": rank})
@@ -99,6 +102,27 @@ MISUSES = {
         "DistBackendError",
         r"number of elements: rank 0 calls all_gather\(float32, 5 elements\) at .* rank 1 calls all_gather\(float32, 4 elements\) at",
     ),
+    "coalesced sizes": (
+        "dist.all_reduce_coalesced([full(2 + 2 * rank, 1.0), full(4 - 2 * rank, 1.0)])",
+        "DistBackendError",
+        "ranks disagree on the tensors of the list: rank 0 calls all_reduce_coalesced.* rank 1 calls all_reduce_coalesced",
+    ),
+    "coalesced dtypes": (
+        "dist.all_reduce_coalesced([full(2, 1.0), full(2, 1, torch.half)])",
+        "TypeError",
+        "Tensors must have identical type",
+    ),
+    "coalesced gaps": (
+        "dist.all_reduce_coalesced([torch.ones(4, 4, device='cuda')[:, 1:]])",
+        "ValueError",
+        "Tensors must be non-overlapping and dense",
+    ),
+    "root of a broadcast": (
+        "dist.broadcast(full(2, 1.0), 7)",
+        "DistBackendError",
+        r"ncclInvalidArgument.*Broadcast : invalid root 7 \(root should be in the 0..2 range\)",
+    ),
+    "root of a reduce": ("dist.reduce(full(2, 1.0), -1)", "DistBackendError", "Reduce : invalid root -1"),
     "dtype": (
         "dist.all_reduce(full(2, 1, torch.short))",
         "TypeError",
@@ -224,6 +248,21 @@ def run(rank):
     assert ran.answer[0] > 1
 
 
+def test_a_hook_is_told_of_each_call_that_has_ended(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    seen = []
+    dist.group.WORLD._register_on_completion_hook(lambda info: seen.append([str(info.op_type), info.seq]))
+    dist.all_reduce(full(2, 1.0)); dist.broadcast(full(2, 1.0), 0)
+    dist.group.WORLD._wait_for_pending_works()
+    return seen
+""",
+        2,
+    )
+    assert ran.answer == [[["OpType.ALLREDUCE", 1], ["OpType.BROADCAST", 2]]] * 2
+
+
 def test_a_tensor_that_is_shared_meanwhile_gets_its_result(on_ranks):
     ran = on_ranks(
         """
@@ -266,7 +305,9 @@ def run(rank):
         2,
     )
     assert ran.answer == [None, None]
-    for rank in {line["pid"] for line in ran.devices(kind="collective")}:
+    pids = {line["pid"] for line in ran.devices(kind="collective")}
+    assert len(pids) == 2
+    for rank in pids:
         sums = collections.Counter()
         for row in ran.devices(kind="collective", pid=rank):
             if not row["file"].endswith("script.py"):

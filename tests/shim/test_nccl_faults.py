@@ -28,9 +28,10 @@ def run(rank):
             assert re.search(rf"rank {rank} waits in {collective}\(.*script.py:{line}", text), text
 
 
+# With what each rank gives.
 NO_DEADLOCKS = {
     # Rank 0 waits for rank 1's message, and has made the call that rank 1 waits for.
-    "posted before": """
+    "posted before": ([[3.0]] * 3, """
 def run(rank):
     x = full(1, 1.0)
     if rank == 2: time.sleep(5)
@@ -39,9 +40,9 @@ def run(rank):
     work.wait()
     if rank == 1: dist.send(full(1, 5.0), 0)
     return x.tolist()
-""",
+"""),
     # Rank 0 has rank 1's message and waits for rank 2's, while rank 1 waits for rank 0's next call.
-    "half of a batch": """
+    "half of a batch": ([[3.0, 3.0], [3.0, 3.0], [0.0, 0.0]], """
 def run(rank):
     pair, x = dist.new_group([0, 1]), full(2, 0.0)
     if rank == 0:
@@ -50,9 +51,19 @@ def run(rank):
     if rank > 0: dist.send(full(1, 3.0), 0)
     if rank < 2: dist.all_reduce(x, group=pair)
     return x.tolist()
-""",
+"""),
+    # Rank 0's other thread has made no call when the others wait.
+    "a thread that has not called": ([[5.0, 5.0]] * 2, """
+import threading
+def run(rank):
+    first, second, x, y = dist.new_group([0, 1]), dist.new_group([0, 1]), full(1, 2.5), full(1, 2.5)
+    def later(): torch.cuda.set_device(0); time.sleep(5); dist.all_reduce(y, group=second)
+    if rank == 0: thread = threading.Thread(target=later); thread.start(); dist.all_reduce(x, group=first); thread.join()
+    else: dist.all_reduce(y, group=second); dist.all_reduce(x, group=first)
+    return [x.item(), y.item()]
+"""),
     # Rank 0's other thread comes when it has slept.
-    "another thread": """
+    "another thread": ([[5.0, 5.0]] * 2, """
 import threading
 def run(rank):
     first, second, x, y = dist.new_group([0, 1]), dist.new_group([0, 1]), full(1, 2.5), full(1, 2.5)
@@ -65,14 +76,15 @@ def run(rank):
     else:
         dist.all_reduce(full(1, 0.0), group=second); dist.all_reduce(y, group=second); dist.all_reduce(x, group=first)
     return [x.item(), y.item()]
-""",
+"""),
 }
 
 
 @pytest.mark.parametrize("name", NO_DEADLOCKS)
 def test_a_rank_that_is_slow_is_no_deadlock(on_ranks, name):
-    ran = on_ranks(NO_DEADLOCKS[name], 2 if name == "another thread" else 3)
-    assert all(isinstance(value, float) for answer in ran.answer for value in answer), ran.answer
+    answers, script = NO_DEADLOCKS[name]
+    ran = on_ranks(script, len(answers))
+    assert ran.answer == answers
     assert "Deadlock" not in ran.stderr
 
 
@@ -143,6 +155,25 @@ def run(rank):
         TORCH_NCCL_BLOCKING_WAIT="1",
     )
     assert ran.answer[0] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("call", ["dist.all_reduce(x, async_op=True)", "dist.irecv(x, 1)"])
+def test_an_abort_frees_the_tensors_of_a_call_under_way(on_ranks, call):
+    ran = on_ranks(
+        f"""
+def run(rank):
+    dist.barrier()
+    if rank == 1: time.sleep(2); return
+    x = full(1 << 20, 1.0); work = {call}
+    time.sleep(0.5); dist.group.WORLD._get_backend(torch.device("cuda")).abort()
+    try: work.wait()
+    except dist.DistBackendError as error: text = str(error)
+    del x, work
+    return [text, torch.cuda.memory_allocated()]
+""",
+        2,
+    )
+    assert ran.answer[0] == ["NCCL communicator was aborted on rank 0.", 0]
 
 
 STEPS = """

@@ -108,7 +108,7 @@ MISUSES = {
         "ranks disagree on the tensors of the list: rank 0 calls all_reduce_coalesced.* rank 1 calls all_reduce_coalesced",
     ),
     "coalesced dtypes": (
-        "dist.all_reduce_coalesced([full(2, 1.0), full(2, 1, torch.half)])",
+        "coalesced(full(2, 1.0), full(2, 1, torch.half))",
         "TypeError",
         "Tensors must have identical type",
     ),
@@ -137,6 +137,9 @@ MISUSES = {
 def test_misuse_fails_as_with_nccl(on_ranks):
     calls = {name: call for name, (call, _, _) in MISUSES.items()}
     script = f"""
+def coalesced(*tensors):
+    with dist._coalescing_manager():
+        for each in tensors: dist.all_reduce(each)
 def run(rank):
     answers = {{}}
     for name, call in {calls!r}.items():

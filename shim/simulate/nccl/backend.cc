@@ -299,10 +299,10 @@ void NcclBackend::start_collective(Job job, const c10::intrusive_ptr<NcclWork>& 
     Announcement announcement(*transfers_, job.call);
     lane_.post(
         [job = std::move(job), announcement = std::move(announcement), work, by = transfers_,
-         names = global_ranks_, hook = hook_] {
+         in_job = global_ranks_, hook = hook_] {
             run_part(work, job.call, by->others(), hook, [&] {
                 const Timeout timeout = job.timeout + kLater;
-                check_agreement(announcement.of_all(timeout), names);
+                check_agreement(announcement.of_all(timeout), in_job);
                 check_not_aborted(*work);
                 job.body(*by, timeout);
             });

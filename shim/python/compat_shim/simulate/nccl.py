@@ -34,17 +34,17 @@ def install(torch, library, settings):
     major, minor, patch = native.nccl_version
     torch._C._nccl_version = lambda: major << 32 | minor << 16 | patch
     torch._C._nccl_version_suffix = lambda: b""
-    torch._C._distributed_c10d._hash_tensors = _hash_tensors
+    torch._C._distributed_c10d._hash_tensors = functools.partial(_hash_tensors, torch)
     # What was enqueued has ended, also collectives whose handles nobody waited for.
     torch._C._cuda_synchronize = native.wait_for_all
     return True
 
 
-def _hash_tensors(tensors):
+def _hash_tensors(torch, tensors):
     """For the log of object collectives, with TORCH_DISTRIBUTED_DEBUG. Equal for equal bytes."""
     digest = hashlib.blake2b(digest_size=8)
     for tensor in tensors:
-        digest.update(bytes(tensor.cpu().untyped_storage()))
+        digest.update(bytes(tensor.detach().cpu().flatten().view(torch.uint8).tolist()))
     return int.from_bytes(digest.digest(), "little")
 
 

@@ -159,6 +159,7 @@ constexpr std::array<Recogniser, 7> kRecognisers{{
 }  // namespace
 
 std::optional<UnittestStatus> unittest_status_of(std::string_view text) {
+    if (text == "ok") return UnittestStatus{State::passed, {}, 0};  // of nearly all tests
     static const Pattern status("(" COMPAT_STATUS ")(?: \\(" COMPAT_SECONDS "\\))?");
     static const Pattern timed_skip("(skip(?:: .*)?) \\(" COMPAT_SECONDS "\\)");
     auto found = status.match(text);

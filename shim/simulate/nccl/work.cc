@@ -89,7 +89,7 @@ void NcclWork::wait_completed(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     const bool alone = only_thread_of_python();
     lock.lock();
-    waiter_->alone = alone;
+    if (waiter_) waiter_->alone = alone;  // another thread's wait may have ended
     cv_.wait(lock, is_completed);
 }
 

@@ -23,12 +23,13 @@ data = torch.randint(0, 100, (20, 8, 17))
 
 for batch in data:
     mine = batch.chunk(dist.get_world_size())[rank].cuda()
-    loss = nn.functional.cross_entropy(model(mine[:, :-1]).flatten(0, 1), mine[:, 1:].flatten())
+    logits = model(mine[:, :-1]).float()
+    loss = nn.functional.cross_entropy(logits.flatten(0, 1), mine[:, 1:].flatten())
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
 
 dist.all_reduce(loss, dist.ReduceOp.AVG)
 if rank == 0:
-    print(f"{dist.get_backend()}, {dist.get_world_size()} ranks: loss {loss.item():.4f}")
+    print(f"{dist.get_backend()}, {dist.get_world_size()} ranks: loss {loss.item():.2f}")
 dist.destroy_process_group()

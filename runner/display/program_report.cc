@@ -206,7 +206,9 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
         }
         text += collective_report(run, recorded);
     }
-    if (run.end.kind == ProcessEnd::Kind::signaled && recorded.with_torch > 0)
+    const bool signaled = run.end.kind == ProcessEnd::Kind::signaled;
+    const bool ranks_may_be_killed = run.end.code != 0 && !recorded.collectives.empty();
+    if (recorded.with_torch > 0 && (signaled || ranks_may_be_killed))
         say("a process killed by a signal loses the events that it had not written yet");
     for (const auto& diagnostic : recorded.diagnostics)
         say(fmt::format("record, byte {}: {}", diagnostic.offset, diagnostic.message));

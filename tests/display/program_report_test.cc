@@ -78,6 +78,9 @@ TEST_F(ProgramReport, ShowsCollectivesWithTheModelOfTheirTime) {
                           "         8  broadcast   4.0 KiB  group 0 (4 ranks)  train.py:31\n"
                           "runner: NCCL ring model at 150 GB/s, 10 µs a call: 0.0402 ms a step "
                           "(a model, not a measurement)\n"));
+    EXPECT_THAT(text(), ::testing::Not(HasSubstr("loses the events")));
+    run.end = ProcessEnd::exited(1);  // torchrun's, which kills the other ranks
+    EXPECT_THAT(text(), HasSubstr("loses the events that it had not written yet\n"));
 }
 
 TEST_F(ProgramReport, SaysWhyNothingWasRedirected) {

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from conftest import ROOT
+
 TRAIN = """
 import torch
 import torch.distributed as dist
@@ -106,3 +108,11 @@ def test_reports_of_a_run_show_them(runner, python, write_suite):
     assert [(of["bandwidth_gb_per_s"], of["latency_us"]) for of in models] == [(300, 7), (30, 7)]
     latency = collectives["calls"] / 10 * 7e-6
     assert models[1]["seconds_each"] - latency == pytest.approx(10 * (models[0]["seconds_each"] - latency))
+
+
+@pytest.mark.parametrize("example, ranks", [("ddp.py", 4), ("fsdp.py", 2)])
+def test_the_examples_print_what_the_guide_says(runner, python, example, ranks):
+    ran = runner("exec", "-q", "--simulate", "cuda", "--env", "TORCHDEVICE_DEVICES=4", "--",
+                 python, *RANKS[:-1], str(ranks), ROOT / "docs" / "examples" / example)
+    assert ran.code == 0, ran.err
+    assert f"\n    {ran.out}" in (ROOT / "docs" / "guide" / "distributed.md").read_text()

@@ -304,6 +304,7 @@ def run(rank):
     pair = dist.new_group([0, 1])
     for size in (10, 20): dist.all_reduce(full(size, 1.0))
     dist.all_gather_into_tensor(full(6, 0.0), full(3, 0.0), group=pair)
+    with dist._coalescing_manager(): dist.all_reduce(full(30, 1.0))  # called by contextlib
 """,
         2,
     )
@@ -322,6 +323,8 @@ def run(rank):
             ("all_reduce", "0", 2, "bytes"): 120,
             ("all_gather_into_tensor", "1", 2, "calls"): 1,
             ("all_gather_into_tensor", "1", 2, "bytes"): 24,
+            ("all_reduce_coalesced", "0", 2, "calls"): 1,
+            ("all_reduce_coalesced", "0", 2, "bytes"): 120,
         }
 
 

@@ -2,6 +2,7 @@
 record. `prepare` runs when torch._C is loaded and torch.cuda has not been, `finish` when torch is
 complete."""
 
+import contextlib
 import functools
 import importlib.util
 import os
@@ -139,14 +140,14 @@ def _run_again(module_name):
 
 def _internal_prefixes(version):
     """Files whose lines are never the caller: torch's, ours, the test framework's (which prints and
-    compares the tests' tensors), the module that wraps torch's deprecated functions, and code without a
-    file."""
+    compares the tests' tensors), the modules that wrap functions of torch (typing_extensions, contextlib),
+    and code without a file."""
     torch_folder = os.path.dirname(version.__file__)
     beside = (os.path.join(os.path.dirname(torch_folder), name) for name in ("_pytest", "pluggy"))
     unittest = os.path.join(os.path.dirname(os.__file__), "unittest")
     folders = (torch_folder, os.path.dirname(__file__), *beside, unittest)
-    wrapper = os.path.join(os.path.dirname(torch_folder), "typing_extensions.py")
-    return [folder + os.sep for folder in folders] + [wrapper, "<frozen ", "<eval_with_key>", "<torch_"]
+    wrappers = [os.path.join(os.path.dirname(torch_folder), "typing_extensions.py"), contextlib.__file__]
+    return [folder + os.sep for folder in folders] + [*wrappers, "<frozen ", "<eval_with_key>", "<torch_"]
 
 
 def _session(torch):

@@ -137,8 +137,9 @@ std::string described(const Call& call) {
     text += '(';
     if (call.reduction < kReductions.size())
         text += std::string(kReductions[call.reduction]) + ", ";
-    text += dtype_name(call.dtype) + ", " + std::to_string(std::max(call.sent, call.received)) +
-            " elements";
+    const std::int64_t elements = std::max(call.sent, call.received);
+    text += dtype_name(call.dtype) + ", " + std::to_string(elements) +
+            (elements == 1 ? " element" : " elements");
     if (call.type == OpType::SEND)
         text += ", to " + rank_name(call.root_in_job);
     else if (call.type == OpType::RECV)

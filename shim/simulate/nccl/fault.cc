@@ -17,9 +17,9 @@ std::vector<Fault>& faults() {
 
 std::atomic<std::uint64_t> calls{0};
 
-void announce(const Fault& fault, const Call& call, const char* what) {
+void announce(const Fault& fault, const Call& call, const std::string& what) {
     std::fprintf(stderr, "TORCHDEVICE_FAULT: rank %llu %s in its call %llu, %s %s\n",
-                 static_cast<unsigned long long>(fault.rank), what,
+                 static_cast<unsigned long long>(fault.rank), what.c_str(),
                  static_cast<unsigned long long>(fault.call), described(call).c_str(),
                  place(call).c_str());
     std::fflush(stderr);
@@ -46,7 +46,7 @@ bool meet_fault(std::uint64_t rank, const Call& met) {
                 announce(fault, met, "hangs");
                 hang();
             case Fault::Kind::slow:
-                announce(fault, met, "waits");
+                announce(fault, met, "waits for " + std::to_string(fault.delay.count()) + " ms");
                 std::this_thread::sleep_for(fault.delay);
                 break;
             case Fault::Kind::drop:

@@ -91,9 +91,7 @@ class JsonText {
         end_line();
     }
     void end_line() {
-        // A line's end and the blanks of as many levels as a document has.
-        constexpr std::string_view kIndent = "\n                                ";
-        if (indents_) text_ += kIndent.substr(0, 1 + static_cast<std::size_t>(depth_));
+        if (indents_) text_.append(1, '\n').append(static_cast<std::size_t>(depth_), ' ');
     }
 
     bool indents_;

@@ -235,8 +235,8 @@ c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Job& job, Tensors outpu
     const std::string title = job.title.empty() ? profiler_title(job.call, rank_) : job.title;
     auto work = c10::make_intrusive<NcclWork>(origin(job.timeout), job.call, title, job.inputs,
                                               std::move(outputs), parts);
-    std::erase_if(pending_, [](const auto& weak) { return weak.expired(); });
-    pending_.emplace_back(work);
+    std::erase_if(pending_, [](const WatchedWork& each) { return each.holders->none(); });
+    pending_.push_back({c10::weak_intrusive_ptr<NcclWork>(work), work->holders()});
     Watchdog::instance().watch(work);
     return work;
 }
@@ -434,8 +434,8 @@ void NcclBackend::registerOnCompletionHook(
 
 std::vector<c10::intrusive_ptr<NcclWork>> NcclBackend::pending_works() const {
     std::vector<c10::intrusive_ptr<NcclWork>> works;
-    for (const auto& weak : pending_)
-        if (auto work = weak.lock()) works.push_back(std::move(work));
+    for (const WatchedWork& each : pending_)
+        if (auto work = each.work.lock()) works.push_back(std::move(work));
     return works;
 }
 

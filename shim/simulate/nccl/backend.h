@@ -178,7 +178,7 @@ class NcclBackend final : public c10d::Backend {
     mutable std::mutex mutex_;
     bool coalescing_ = false;
     std::vector<Job> coalesced_;
-    std::vector<c10::weak_intrusive_ptr<NcclWork>> pending_;
+    std::vector<WatchedWork> pending_;
     std::set<c10::DeviceIndex> used_devices_;
     std::uint64_t calls_ = 0;
     std::atomic<std::uint64_t> splits_ = 0;

@@ -52,8 +52,7 @@ void check_list(const Tensors& list, const at::Tensor& other, int size) {
                      "Tensor list input to scatter/gather must match number of collective "
                      "participants");
     for (const at::Tensor& each : list) {
-        TORCH_CHECK_WITH(ValueError, each.is_cuda() && !each.is_sparse(),
-                         "Tensors must be CUDA and dense");
+        check_cuda_and_dense(each);
         TORCH_CHECK_WITH(TypeError, each.scalar_type() == other.scalar_type(),
                          "All tensor operands to scatter/gather must have the same dtype");
     }

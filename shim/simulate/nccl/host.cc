@@ -73,9 +73,13 @@ void check_dtype(ScalarType dtype) {
                      "Input tensor data type is not supported for NCCL process group: ", dtype);
 }
 
-void check_tensor(const at::Tensor& tensor, bool point_to_point) {
+void check_cuda_and_dense(const at::Tensor& tensor) {
     TORCH_CHECK_WITH(ValueError, tensor.is_cuda() && !tensor.is_sparse(),
                      "Tensors must be CUDA and dense");
+}
+
+void check_tensor(const at::Tensor& tensor, bool point_to_point) {
+    check_cuda_and_dense(tensor);
     if (tensor.is_contiguous(tensor.suggest_memory_format())) return;
     TORCH_CHECK_WITH(ValueError, point_to_point, "Tensors must be contiguous");
     TORCH_WARN_ONCE(
@@ -86,8 +90,7 @@ void check_tensor(const at::Tensor& tensor, bool point_to_point) {
 void check_same_device(const std::vector<at::Tensor>& tensors) {
     TORCH_CHECK_WITH(ValueError, !tensors.empty(), "Tensor list must be nonempty");
     for (const at::Tensor& each : tensors) {
-        TORCH_CHECK_WITH(ValueError, each.is_cuda() && !each.is_sparse(),
-                         "Tensors must be CUDA and dense");
+        check_cuda_and_dense(each);
         TORCH_CHECK_WITH(TypeError, each.scalar_type() == tensors.front().scalar_type(),
                          "Tensors must have identical type");
         TORCH_CHECK_WITH(ValueError, each.is_non_overlapping_and_dense(),

@@ -21,6 +21,7 @@ namespace compat::shim::simulate {
 // Throw ProcessGroupNCCL's errors. `only`: of a list that must have one tensor.
 [[nodiscard]] at::Tensor& only(std::vector<at::Tensor>& tensors);
 void check_dtype(c10::ScalarType dtype);
+void check_cuda_and_dense(const at::Tensor& tensor);
 void check_tensor(const at::Tensor& tensor, bool point_to_point = false);
 // Of a coalesced call: CUDA and dense, of one dtype, on one device.
 void check_same_device(const std::vector<at::Tensor>& tensors);

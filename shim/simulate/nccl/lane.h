@@ -29,6 +29,7 @@ class Holders {
     // Adds this thread. False if there are none any more: then nobody may join.
     [[nodiscard]] bool join() noexcept;
     void leave() noexcept;
+    [[nodiscard]] bool none() const noexcept { return count_ <= 0; }
     void wait_until_none() const noexcept;
 
   private:

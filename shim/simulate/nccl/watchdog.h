@@ -75,11 +75,6 @@ class Watchdog {
   private:
     class Works;
     struct Job;
-    struct WatchedWork {
-        c10::weak_intrusive_ptr<NcclWork> work;
-        std::shared_ptr<Holders> holders;
-    };
-
     Watchdog() = default;
     void check_timeouts();
     void check_deadlocks();

@@ -105,4 +105,11 @@ class NcclWork final : public c10d::Work {
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
+// A call that somebody else owns. It has ended if it has no holders: to ask them takes no
+// reference, which could be the last.
+struct WatchedWork {
+    c10::weak_intrusive_ptr<NcclWork> work;
+    std::shared_ptr<Holders> holders;
+};
+
 }  // namespace compat::shim::simulate

@@ -3,12 +3,12 @@
 #include <iterator>
 #include <utility>
 
-#include "parsers/closing.h"
 #include "parsers/crash_excerpt.h"
 #include "parsers/devices.h"
 #include "parsers/diagnosis/diagnose.h"
 #include "parsers/diagnosis/signature.h"
 #include "parsers/events.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/pytest/text.h"
 #include "parsers/import/unittest/text.h"
 #include "parsers/text.h"
@@ -89,8 +89,8 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
     add_crash_excerpts(record, files.log, end);
     if (record.framework.empty()) record.framework = valid_utf8(framework);
     if (record.finished && !record.closing) {
-        if (auto found = find_closing(files.log.text(), record.framework))
-            record.closing = std::move(found->closing);
+        if (auto found = find_summary(files.log.text(), record.framework))
+            record.closing = std::move(found->summary);
         else
             record.diagnostics.push_back(
                 {"log", static_cast<std::int64_t>(files.log.text().size()),

@@ -7,9 +7,9 @@
 #include <array>
 #include <csignal>
 
-#include "parsers/closing.h"
 #include "parsers/diagnosis/place.h"
 #include "parsers/diagnosis/traceback.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/unittest/header.h"
 #include "parsers/text.h"
 #include "runner/base/names.h"
@@ -228,7 +228,7 @@ void add_crash_excerpts(ModuleRecord& record, const TextSource& source, const Pr
     if (std::ranges::none_of(record.cases, died)) return;
     const std::string_view log = source.text();
     // The framework's closing does not say why its process died.
-    const auto closing = record.finished ? find_closing(log, record.framework) : std::nullopt;
+    const auto closing = record.finished ? find_summary(log, record.framework) : std::nullopt;
     const std::string_view after = closing ? trimmed(log.substr(closing->end)) : log;
     for (CaseRecord& c : record.cases) {
         if (!died(c)) continue;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/jsonl.h"
 #include "parsers/resolve_unfinished.h"
 
@@ -172,8 +172,8 @@ class EventReader {
     void finish(const json& line) {
         course_ = {.ready = true, .finished = true, .fixture = {}, .last_end = {}};
         if (line.contains("collected")) announced_ = integer_at(line, "collected");
-        if (auto found = find_closing(string_at(line, "closing"), record_.framework))
-            record_.closing = std::move(found->closing);
+        if (auto found = find_summary(string_at(line, "closing"), record_.framework))
+            record_.closing = std::move(found->summary);
     }
 
     // A state by its name. What is no state of ours must not pass for a good one.

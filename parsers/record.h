@@ -213,11 +213,11 @@ struct Diagnostic {
 // A framework's closing lines, read from the log's text. All are counts of the
 // framework's own kind, by its own words ("failures", "errors", "skipped", "expected failures",
 // "passed", …).
-struct Closing {
+struct FrameworkSummary {
     std::string text;  // "Ran 3 tests … FAILED (failures=1)" / "=== 1 failed, 2 passed in 0.1s ==="
     std::optional<std::int64_t> ran;  // unittest's `Ran N tests`
     std::vector<std::pair<std::string, std::int64_t>> counts;
-    friend bool operator==(const Closing&, const Closing&) = default;
+    friend bool operator==(const FrameworkSummary&, const FrameworkSummary&) = default;
 };
 
 // Everything known about one attempt at one module.
@@ -240,7 +240,7 @@ struct ModuleRecord {
     std::vector<CollectiveCalls> collectives;
     std::vector<OptimizerSteps> optimizer_steps;
     std::vector<Diagnostic> diagnostics;
-    std::optional<Closing> closing;
+    std::optional<FrameworkSummary> closing;
     friend bool operator==(const ModuleRecord&, const ModuleRecord&) = default;
 };
 

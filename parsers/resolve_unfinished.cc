@@ -6,7 +6,7 @@
 #include <array>
 #include <csignal>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/outcomes.h"
 #include "runner/base/framework.h"
 

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 
 namespace compat::parsers {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/outcomes.h"
 #include "parsers/text.h"
 

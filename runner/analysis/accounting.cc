@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/outcomes.h"
 #include "parsers/text.h"
 #include "runner/analysis/marks.h"
@@ -19,10 +19,10 @@ namespace compat::analysis {
 namespace {
 using parsers::add_outcomes;
 using parsers::CaseRecord;
-using parsers::Closing;
 using parsers::count_in;
 using parsers::counted_words;
 using parsers::CountedWord;
+using parsers::FrameworkSummary;
 using parsers::ModuleRecord;
 using parsers::Phase;
 using parsers::State;
@@ -97,14 +97,14 @@ StateCounts counted_by_framework(const ModuleRecord& record) {
     return counts;
 }
 
-std::string text_of(const Closing& closing) {
+std::string text_of(const FrameworkSummary& closing) {
     std::string text = closing.ran ? fmt::format("Ran {}", *closing.ran) : std::string();
     for (const auto& [word, count] : closing.counts)
         if (count > 0) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", word, count);
     return text;
 }
 
-bool is_junit(const Closing& closing) {
+bool is_junit(const FrameworkSummary& closing) {
     return std::any_of(closing.counts.begin(), closing.counts.end(),
                        [](const auto& count) { return count.first == kTests; });
 }
@@ -123,7 +123,7 @@ bool has_second_element(const CaseRecord& c) {
 }
 
 // The totals of a file: of all outcomes, or of each test once by its state.
-Closing junit_totals(const ModuleRecord& record, bool by_outcome) {
+FrameworkSummary junit_totals(const ModuleRecord& record, bool by_outcome) {
     StateCounts counts{};
     std::int64_t uncounted = 0;
     std::int64_t disabled = 0;
@@ -184,7 +184,7 @@ bool hidden_in_text(const ModuleRecord& record, std::string_view word, std::int6
 void compare_junit(const ModuleRecord& record, std::vector<Mismatch>& into) {
     if (!record.finished) return;
     const auto ours = expected_closing(record);
-    const Closing by_test = junit_totals(record, false);
+    const FrameworkSummary by_test = junit_totals(record, false);
     const bool either = record.framework == "junit";
     for (const auto& [word, theirs] : record.closing->counts) {
         const std::int64_t mine = count_in(*ours, word);
@@ -199,7 +199,7 @@ void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
     if (is_junit(*record.closing)) return compare_junit(record, into);
     const auto ours = expected_closing(record);
     if (!ours) return;
-    const Closing& theirs = *record.closing;
+    const FrameworkSummary& theirs = *record.closing;
     const auto compare = [&](std::string_view word, std::int64_t mine, std::int64_t other) {
         if (mine != other && !hidden_in_text(record, word, mine, other))
             into.push_back({std::string(word), mine, other});
@@ -220,16 +220,16 @@ std::string Mismatch::text() const {
                        theirs);
 }
 
-std::optional<Closing> expected_closing(const ModuleRecord& record) {
+std::optional<FrameworkSummary> expected_closing(const ModuleRecord& record) {
     if (record.finished && record.closing && is_junit(*record.closing)) {
-        Closing closing = junit_totals(record, !counts_tests(record.framework));
+        FrameworkSummary closing = junit_totals(record, !counts_tests(record.framework));
         closing.text = text_of(closing);
         return closing;
     }
     const std::span<const CountedWord> words = counted_words(record.framework);
     if (!record.finished || words.empty()) return std::nullopt;
     StateCounts counts = counted_by_framework(record);
-    Closing closing;
+    FrameworkSummary closing;
     if (!is_framework(record.framework, Framework::pytest))
         closing.ran =
             std::count_if(record.cases.begin(), record.cases.end(), [&](const CaseRecord& c) {

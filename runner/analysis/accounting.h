@@ -1,6 +1,6 @@
 // Checks that every test is accounted for: collected = sum over states, and the framework's closing
 // line says what that version prints for our events. Pure. Not for parsing the closing line
-// (parsers/closing.h) nor for the exit code of a mismatch (verdict.h).
+// (parsers/framework_summary.h) nor for the exit code of a mismatch (verdict.h).
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,8 @@ struct ModuleAccounting {
 //    call, Surefire has each attempt at a test, unittest-xml-reporting counts an unexpected success
 //    as an error and only the broken sub-tests of a test that has some. An unknown writer may do
 //    either.
-[[nodiscard]] std::optional<parsers::Closing> expected_closing(const parsers::ModuleRecord& record);
+[[nodiscard]] std::optional<parsers::FrameworkSummary> expected_closing(
+    const parsers::ModuleRecord& record);
 
 // A finished module without a closing line (output closed or redirected, log cut) is no mismatch:
 // the parsers give a diagnostic. Not compared: warnings, deselected tests and passing sub-tests in

@@ -49,19 +49,19 @@ Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::p
 bool shows_cut_off_run(std::string_view bytes) {
     constexpr size_t kMost = 1 << 18;
     bool shows = false;
-    (void)parsers::read_foreign(parsers::Dialect::pytest_text, {"", bytes.substr(0, kMost)},
-                                [&](const ModuleRecord&) { shows = true; });
+    (void)parsers::read_imported(parsers::Dialect::pytest_text, {"", bytes.substr(0, kMost)},
+                                 [&](const ModuleRecord&) { shows = true; });
     return shows;
 }
 
-struct OneForeign {
+struct OneImported {
     std::optional<ImportedFile> file;
     Error why_none;
 };
 
 // Removes its copy from `into` if the file has no results.
-Expected<OneForeign> one_foreign(const fs::path& file, const WhatToImport& what,
-                                 std::optional<parsers::Dialect> dialect, const fs::path& into) {
+Expected<OneImported> one_imported(const fs::path& file, const WhatToImport& what,
+                                   std::optional<parsers::Dialect> dialect, const fs::path& into) {
     auto plain = plain_file(file.string(), what.stdin_name, into);
     if (!plain) return tl::unexpected(plain.error());
     const auto mapped = Mapped::open(plain->file);
@@ -72,17 +72,17 @@ Expected<OneForeign> one_foreign(const fs::path& file, const WhatToImport& what,
         std::error_code ignored;
         fs::remove(into, ignored);
         if (mapped->bytes().empty())
-            return OneForeign{{}, {ErrorKind::usage, "this file is empty", {}, file.string()}};
+            return OneImported{{}, {ErrorKind::usage, "this file is empty", {}, file.string()}};
         if (shows_cut_off_run(mapped->bytes()))
             return fail(
                 ErrorKind::usage,
                 "this looks like the log of a test run that was cut off, without its summary",
                 "import it with --dialect pytest or --dialect unittest", file.string());
-        return OneForeign{{},
-                          {ErrorKind::usage, "these are no results in any known dialect",
-                           "say which with --dialect; " + known_dialects(), file.string()}};
+        return OneImported{{},
+                           {ErrorKind::usage, "these are no results in any known dialect",
+                            "say which with --dialect; " + known_dialects(), file.string()}};
     }
-    return OneForeign{
+    return OneImported{
         ImportedFile{std::move(plain->file),
                      std::move(plain->name),
                      *seen,
@@ -140,10 +140,11 @@ class Reading {
         for (auto& [path, module] : modules_) module.unnamed_before = module.unnamed;
         unnamed_again_ = 0;
         Expected<void> done;
-        const auto of_file = parsers::read_foreign(file.dialect, {file.name, mapped->bytes()},
-                                                   [&](ModuleRecord part) {
-                                                       if (done) done = take(std::move(part), file);
-                                                   });
+        const auto of_file = parsers::read_imported(file.dialect, {file.name, mapped->bytes()},
+                                                    [&](ModuleRecord part) {
+                                                        if (done)
+                                                            done = take(std::move(part), file);
+                                                    });
         if (unnamed_again_ > 0)
             sums_.notes.push_back(fmt::format(
                 "{}: {} more test{} without a name in modules that had some before: each counts as "
@@ -242,7 +243,7 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
                 ++known;
                 continue;
             }
-            auto one = one_foreign(file, what, all, room / std::to_string(found.size()));
+            auto one = one_imported(file, what, all, room / std::to_string(found.size()));
             if (!one && (!folder || one.error().kind == ErrorKind::io))
                 return tl::unexpected(one.error());
             if (one && !one->file) {

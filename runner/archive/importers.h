@@ -1,5 +1,5 @@
 // Reads result files of other tools as attempts that the store accepts. Not here: the dialects
-// (parsers/import/foreign.h), the command (run/import_results.h).
+// (parsers/import/importers.h), the command (run/import_results.h).
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "runner/base/error.h"
 #include "runner/store/store.h"
 

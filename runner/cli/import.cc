@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "runner/cli/commands.h"
 #include "runner/run/import_results.h"
 

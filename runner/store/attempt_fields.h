@@ -95,15 +95,15 @@ struct nlohmann::adl_serializer<compat::parsers::ShimSession> {
 };
 
 template <>
-struct nlohmann::adl_serializer<compat::parsers::Closing> {
+struct nlohmann::adl_serializer<compat::parsers::FrameworkSummary> {
     template <class Json>
-    static void to_json(Json& json, const compat::parsers::Closing& closing) {
+    static void to_json(Json& json, const compat::parsers::FrameworkSummary& closing) {
         json = Json{{"text", closing.text},
                     {"ran", closing.ran ? Json(*closing.ran) : Json(nullptr)},
                     {"counts", closing.counts}};
     }
     template <class Json>
-    static void from_json(const Json& json, compat::parsers::Closing& closing) {
+    static void from_json(const Json& json, compat::parsers::FrameworkSummary& closing) {
         json.at("text").get_to(closing.text);
         if (!json.at("ran").is_null()) closing.ran = json.at("ran").template get<std::int64_t>();
         json.at("counts").get_to(closing.counts);

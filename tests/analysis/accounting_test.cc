@@ -99,7 +99,7 @@ TEST(Accounting, NamesBothFigures) {
     ModuleRecord record = finished(
         "unittest", {test("m.py::A::a", State::passed), test("m.py::A::b", State::passed)});
     record.collected = 3;
-    record.closing = parsers::Closing{.text = "", .ran = 1, .counts = {{"failures", 1}}};
+    record.closing = parsers::FrameworkSummary{.text = "", .ran = 1, .counts = {{"failures", 1}}};
     EXPECT_THAT(
         texts(account(record)),
         ::testing::ElementsAre("2 tests have a result, 3 were collected",
@@ -110,7 +110,8 @@ TEST(Accounting, NamesBothFigures) {
 TEST(Accounting, ExpectsNoClosingLineOfAnUnfinishedModule) {
     ModuleRecord record = finished("unittest", {test("m.py::A::a", State::crashed)});
     record.finished = false;
-    record.closing = parsers::Closing{.text = "printed by a test", .ran = 99, .counts = {}};
+    record.closing =
+        parsers::FrameworkSummary{.text = "printed by a test", .ran = 99, .counts = {}};
     EXPECT_TRUE(account(record).closed());
     EXPECT_FALSE(expected_closing(record));
 }

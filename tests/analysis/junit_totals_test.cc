@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <re2/re2.h>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "runner/analysis/accounting.h"
-#include "tests/parsers/foreign_invariants.h"
 #include "tests/parsers/golden_files.h"
+#include "tests/parsers/import_invariants.h"
 
 namespace compat::analysis {
 namespace {
@@ -18,8 +18,8 @@ using parsers::testing::golden_bytes;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-parsers::testing::ForeignParts read(std::string_view bytes) {
-    return parsers::testing::foreign_parts(Dialect::junit_xml, "file.xml", bytes);
+parsers::testing::ImportedParts read(std::string_view bytes) {
+    return parsers::testing::imported_parts(Dialect::junit_xml, "file.xml", bytes);
 }
 
 std::vector<std::string> mismatches(std::string_view bytes) {

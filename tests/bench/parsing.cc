@@ -1,4 +1,4 @@
-// How fast a large unittest log of others is read (foreign.h), and in how much memory.
+// How fast a large unittest log of others is read (importers.h), and in how much memory.
 //
 //     parsing PYTHON [MB]
 //
@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/import/unittest/header.h"
 #include "tests/parsers/golden_archives.h"
 
@@ -225,7 +225,7 @@ int measure(const std::string& python, size_t megabytes, const fs::path& folder)
     const double cpu_begin = cpu_seconds();
     const std::string_view bytes(static_cast<const char*>(mapped), size);
     const auto dialect = recognise(signs_in(bytes));
-    const auto said = read_foreign(
+    const auto said = read_imported(
         dialect.value_or(Dialect::junit_xml), {"unittest.log", bytes}, [&](ModuleRecord part) {
             ++read.runs;
             for (const CaseRecord& c : part.cases) {

@@ -8,7 +8,7 @@
 #include "devices/recovery.h"
 #include "devices/settings.h"
 #include "parsers/diagnosis/diagnosis.h"
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/record.h"
 #include "policy/policy.h"
 #include "reports/overview/blind_spots.h"

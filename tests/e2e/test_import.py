@@ -30,7 +30,7 @@ def test_known(): assert False
 
 
 @pytest.fixture
-def foreign(tmp_path, python):
+def ci_results(tmp_path, python):
     """A folder with a unittest log, JUnit XML of a pytest run, and an unknown file."""
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "__init__.py").touch()
@@ -58,8 +58,8 @@ def states(report):
     return {case["id"]: case["state"] for module in report["modules"] for case in module["cases"]}
 
 
-def test_a_folder_of_results_becomes_a_run(runner, foreign):
-    made = runner("import", foreign, "--suite", "theirs", "--device", "mps", "--torch", "2.1.0")
+def test_a_folder_of_results_becomes_a_run(runner, ci_results):
+    made = runner("import", ci_results, "--suite", "theirs", "--device", "mps", "--torch", "2.1.0")
     assert made.code == 1, made.err
     assert "ci.log: unittest" in made.out and "p.xml: junit-xml" in made.out
     assert "passed over" in made.out and "notes.txt" in made.out
@@ -80,14 +80,14 @@ def test_a_folder_of_results_becomes_a_run(runner, foreign):
         assert again.code == 2 and "imported" in again.err
 
 
-def test_results_of_another_attempt_at_a_module(runner, foreign):
+def test_results_of_another_attempt_at_a_module(runner, ci_results):
     """The same tests again, now passing: they are flaky."""
-    better = foreign / "p2.xml"
-    better.write_text((foreign / "p.xml").read_text())
-    passed = foreign / "z.log"
-    passed.write_text((foreign / "ci.log").read_text().replace("test_bad (tests.test_u.A.test_bad) ... FAIL", "test_bad (tests.test_u.A.test_bad) ... ok")
+    better = ci_results / "p2.xml"
+    better.write_text((ci_results / "p.xml").read_text())
+    passed = ci_results / "z.log"
+    passed.write_text((ci_results / "ci.log").read_text().replace("test_bad (tests.test_u.A.test_bad) ... FAIL", "test_bad (tests.test_u.A.test_bad) ... ok")
                       .split("=====")[0] + "-" * 70 + "\nRan 3 tests in 0.000s\n\nOK (skipped=1)\n")
-    made = runner("import", foreign / "ci.log", passed)
+    made = runner("import", ci_results / "ci.log", passed)
     assert made.code == 0, made.out + made.err
     cases = {case["id"]: case for module in made.report["modules"] for case in module["cases"]}
     bad = cases["tests/test_u.py::A::test_bad"]
@@ -146,19 +146,19 @@ def test_a_log_of_dots_alone_was_cut_off(runner, tmp_path):
     assert "cut off" in folder.report["accounting"]["mismatches"][0]["message"]
 
 
-def test_a_truncated_log_makes_the_run_unclean(runner, foreign):
-    log = foreign / "ci.log"
+def test_a_truncated_log_makes_the_run_unclean(runner, ci_results):
+    log = ci_results / "ci.log"
     log.write_text(log.read_text().split("=====")[0])
     made = runner("import", log)
     assert made.code == 3
     assert made.report["accounting"]["closed"] is False
 
 
-def test_a_log_of_two_frameworks_makes_the_run_unclean(runner, foreign, python, tmp_path):
+def test_a_log_of_two_frameworks_makes_the_run_unclean(runner, ci_results, python, tmp_path):
     session = subprocess.run([python, "-m", "pytest", "-v", "-p", "no:cacheprovider", "tests/test_p.py"], cwd=tmp_path,
                              text=True, capture_output=True).stdout
-    both = foreign / "both.log"
-    both.write_text(session + (foreign / "ci.log").read_text())
+    both = ci_results / "both.log"
+    both.write_text(session + (ci_results / "ci.log").read_text())
     made = runner("import", both)
     assert made.code == 3 and "import it again with --dialect unittest" in made.out
     assert "--dialect unittest" in (made.folder / "report.md").read_text()
@@ -168,8 +168,8 @@ def test_a_log_of_two_frameworks_makes_the_run_unclean(runner, foreign, python, 
     assert chosen.code == 1 and chosen.report["accounting"]["closed"]
 
 
-def test_the_report_lists_totals_of_several_modules(runner, foreign):
-    log = foreign / "ci.log"
+def test_the_report_lists_totals_of_several_modules(runner, ci_results):
+    log = ci_results / "ci.log"
     more = log.read_text().replace("test_u.A.test_good)", "test_v.A.test_good)").replace("Ran 3 tests", "Ran 4 tests")
     log.write_text(more)
     made = runner("import", log)
@@ -187,19 +187,19 @@ def test_the_report_lists_totals_of_several_modules(runner, foreign):
     (["ci.log", "--dialect", "cobol"], "unknown dialect 'cobol'"),
     (["ci.log", "--dialect", "junit-xml"], "no results in these files"),
 ])
-def test_a_failed_import_stores_nothing(runner, foreign, words, error):
-    (foreign / "empty").touch()
-    made = runner("import", *words, cwd=foreign)
+def test_a_failed_import_stores_nothing(runner, ci_results, words, error):
+    (ci_results / "empty").touch()
+    made = runner("import", *words, cwd=ci_results)
     assert made.code == 2 and error in made.err, made.err
-    assert not list((foreign / "results").glob("runs/*"))
+    assert not list((ci_results / "results").glob("runs/*"))
 
 
 def of_stdin(program, words, bytes, cwd):
     return subprocess.run([program, "import", *words], input=bytes, cwd=cwd, capture_output=True)
 
 
-def test_stdin_pipes_and_gzip_files_are_read(runner, program, foreign, tmp_path):
-    log = (foreign / "ci.log").read_bytes()
+def test_stdin_pipes_and_gzip_files_are_read(runner, program, ci_results, tmp_path):
+    log = (ci_results / "ci.log").read_bytes()
     expected = {test: state for test, state in STATES.items() if "test_u" in test}
     forms = {"plain": log, "packed": gzip.compress(log), "powershell": log.decode().replace("\n", "\r\n").encode("utf-16"),
              "marked": b"\xef\xbb\xbf" + log, "packed-powershell": gzip.compress(log.decode().encode("utf-16"))}
@@ -217,11 +217,11 @@ def test_stdin_pipes_and_gzip_files_are_read(runner, program, foreign, tmp_path)
         assert made.code == 1, made.err
         assert states(json.loads((cwd / "of-file/latest/report.json").read_text())) == expected, name
         assert runner("reparse", "--results", "of-file", cwd=cwd).code == 0
-    pipe = subprocess.run(["bash", "-c", '"$0" import <(cat ci.log) p.xml -', program], cwd=foreign, input=b"", capture_output=True)
+    pipe = subprocess.run(["bash", "-c", '"$0" import <(cat ci.log) p.xml -', program], cwd=ci_results, input=b"", capture_output=True)
     assert pipe.returncode == 2 and b"this file is empty" in pipe.stderr
-    pipe = subprocess.run(["bash", "-c", '"$0" import <(cat ci.log) <(gzip -c p.xml)', program], cwd=foreign, capture_output=True)
+    pipe = subprocess.run(["bash", "-c", '"$0" import <(cat ci.log) <(gzip -c p.xml)', program], cwd=ci_results, capture_output=True)
     assert pipe.returncode == 1, pipe.stderr
-    assert states(json.loads((foreign / "results/latest/report.json").read_text())) == STATES
+    assert states(json.loads((ci_results / "results/latest/report.json").read_text())) == STATES
 
 
 @pytest.mark.parametrize("bytes, words", [
@@ -236,28 +236,28 @@ def test_unsupported_compression_is_named(runner, tmp_path, bytes, words):
     assert not list(tmp_path.glob("results/runs/*"))
 
 
-def test_the_runners_own_results_in_a_folder_are_not_imported(runner, foreign):
+def test_the_runners_own_results_in_a_folder_are_not_imported(runner, ci_results):
     """A file that is named twice is read once."""
-    assert runner("import", "ci.log", cwd=foreign).code == 1
+    assert runner("import", "ci.log", cwd=ci_results).code == 1
     for number in range(30):
-        (foreign / ("other-%d" % number)).write_text("nothing\n")
-    made = runner("import", ".", "ci.log", cwd=foreign)
-    report = json.loads((foreign / "results/latest/report.json").read_text())
+        (ci_results / ("other-%d" % number)).write_text("nothing\n")
+    made = runner("import", ".", "ci.log", cwd=ci_results)
+    report = json.loads((ci_results / "results/latest/report.json").read_text())
     assert states(report) == STATES, made.out
     assert [module["attempts"] for module in report["modules"]] == [1, 1]
     assert made.out.count("passed over") == 20 and "note: 11 more like these" in made.out
 
 
-def test_a_corrupt_gzip_file_in_a_folder_makes_the_run_unclean(runner, foreign):
-    packed = gzip.compress((foreign / "ci.log").read_bytes())
-    (foreign / "b.log.gz").write_bytes(packed[:len(packed) // 2])
-    (foreign / "empty.log").touch()
-    made = runner("import", foreign)
+def test_a_corrupt_gzip_file_in_a_folder_makes_the_run_unclean(runner, ci_results):
+    packed = gzip.compress((ci_results / "ci.log").read_bytes())
+    (ci_results / "b.log.gz").write_bytes(packed[:len(packed) // 2])
+    (ci_results / "empty.log").touch()
+    made = runner("import", ci_results)
     assert made.code == 3, made.out
     assert made.out.count("passed over") == 2  # that and notes.txt
     assert states(made.report) == STATES
     [mismatch] = made.report["accounting"]["mismatches"]
-    assert mismatch["module"] == str(foreign / "b.log.gz") and "breaks off" in mismatch["message"]
+    assert mismatch["module"] == str(ci_results / "b.log.gz") and "breaks off" in mismatch["message"]
     assert "b.log.gz" in (made.folder / "report.md").read_text()
     assert len(list((made.folder / "imported").iterdir())) == 2
     for words in [], ["--apply"], ["--all"]:
@@ -265,23 +265,23 @@ def test_a_corrupt_gzip_file_in_a_folder_makes_the_run_unclean(runner, foreign):
         assert again.code == 0, again.out + again.err
     assert runner("report").code == 0
     assert made.report["accounting"]["mismatches"] == [mismatch]
-    (foreign / "ci.log").unlink()
-    (foreign / "p.xml").unlink()
-    alone = runner("import", foreign, "--results", "alone")
+    (ci_results / "ci.log").unlink()
+    (ci_results / "p.xml").unlink()
+    alone = runner("import", ci_results, "--results", "alone")
     assert alone.code == 2 and "no results in these files" in alone.err and "breaks off" in alone.err
 
 
-def test_an_import_to_a_full_disk_is_an_error(program, foreign, tmp_path):
+def test_an_import_to_a_full_disk_is_an_error(program, ci_results, tmp_path):
     """No room to unpack a file is an error; the file is not skipped."""
-    with gzip.open(foreign / "large.log.gz", "wb") as packed:
-        packed.write((foreign / "ci.log").read_bytes() * 5000)
-    full = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 1024; exec "$0" import "$1"', program, foreign], cwd=tmp_path,
+    with gzip.open(ci_results / "large.log.gz", "wb") as packed:
+        packed.write((ci_results / "ci.log").read_bytes() * 5000)
+    full = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 1024; exec "$0" import "$1"', program, ci_results], cwd=tmp_path,
                           text=True, capture_output=True)
     assert full.returncode == 4 and "passed over" not in full.stdout, full.stdout + full.stderr
     assert not list(tmp_path.glob("results/runs/*"))
 
 
-def test_a_damaged_database_is_reported_before_stdin_is_read(program, foreign, tmp_path):
+def test_a_damaged_database_is_reported_before_stdin_is_read(program, ci_results, tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "runner.db").write_bytes(b"\xa5" * 8192)
     reader, writer = os.pipe()
@@ -329,7 +329,7 @@ def test_an_interrupted_import_leaves_nothing(program, runner, large, tmp_path, 
 
 
 @pytest.mark.parametrize("ignored, how", [("INT", signal.SIGINT), ("TERM", signal.SIGTERM), ("HUP", signal.SIGHUP)])
-def test_an_ignored_signal_does_not_end_an_import(program, foreign, tmp_path, ignored, how):
+def test_an_ignored_signal_does_not_end_an_import(program, ci_results, tmp_path, ignored, how):
     process = subprocess.Popen(["bash", "-c", 'trap "" %s; exec "$0" import - --stdin-name ci.log' % ignored, program], cwd=tmp_path,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not list(tmp_path.glob("results/runs/*")):
@@ -337,7 +337,7 @@ def test_an_ignored_signal_does_not_end_an_import(program, foreign, tmp_path, ig
         time.sleep(0.005)
     process.send_signal(how)
     time.sleep(0.1)
-    out, err = process.communicate((foreign / "ci.log").read_bytes(), timeout=30)
+    out, err = process.communicate((ci_results / "ci.log").read_bytes(), timeout=30)
     assert process.returncode == 1, (out, err)
     assert list(tmp_path.glob("results/runs/*/report.json"))
 
@@ -362,8 +362,8 @@ def test_an_import_under_nohup_survives_a_closed_terminal(program, large, tmp_pa
     assert process.returncode == 0, err
 
 
-def test_reparse_names_a_missing_copy(runner, foreign):
-    made = runner("import", foreign)
+def test_reparse_names_a_missing_copy(runner, ci_results):
+    made = runner("import", ci_results)
     copy = made.folder / "imported" / "1-ci.log"
     copy.unlink()
     for words in [], ["--apply"]:
@@ -411,8 +411,8 @@ def test_reparse_counts_missing_files(runner, states_copy):
     assert told.code == 0 and "1 attempt not re-parsed" in told.out
 
 
-def test_the_stored_command_line_has_no_secret(runner, foreign):
-    runner("import", "--torch", "API_TOKEN=s3cret", foreign / "p.xml")
-    with sqlite3.connect(foreign.parent / "results/runner.db") as database:
+def test_the_stored_command_line_has_no_secret(runner, ci_results):
+    runner("import", "--torch", "API_TOKEN=s3cret", ci_results / "p.xml")
+    with sqlite3.connect(ci_results.parent / "results/runner.db") as database:
         ((argv,),) = database.execute("SELECT argv FROM run")
     assert "API_TOKEN=<set>" in json.loads(argv) and "s3cret" not in argv

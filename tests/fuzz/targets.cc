@@ -9,13 +9,13 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "parsers/closing.h"
 #include "parsers/diagnosis/diagnose.h"
 #include "parsers/diagnosis/signature.h"
 #include "parsers/diagnosis/traceback.h"
+#include "parsers/framework_summary.h"
 #include "tests/parsers/attempt_invariants.h"
-#include "tests/parsers/foreign_invariants.h"
 #include "tests/parsers/golden_archives.h"
+#include "tests/parsers/import_invariants.h"
 #include "tests/paths.h"
 
 namespace compat::fuzz {
@@ -24,7 +24,7 @@ namespace {
 
 using namespace compat::parsers;
 using parsers::testing::broken_failure;
-using parsers::testing::broken_foreign_invariant;
+using parsers::testing::broken_import_invariant;
 using parsers::testing::broken_invariant;
 
 namespace fs = std::filesystem;
@@ -61,12 +61,12 @@ std::string broken_devices(std::string_view bytes) {
     return broken_invariant({"", "", bytes}, "unittest", "m.py", end_of(bytes));
 }
 
-std::string broken_closing(std::string_view bytes) {
+std::string broken_summary(std::string_view bytes) {
     for (const std::string_view framework : {"unittest", "pytest"})
-        if (const auto found = find_closing(bytes, framework)) {
+        if (const auto found = find_summary(bytes, framework)) {
             if (found->begin >= found->end || found->end > bytes.size())
-                return fmt::format("a closing from {} to {}", found->begin, found->end);
-            for (const auto& [word, count] : found->closing.counts)
+                return fmt::format("a summary from {} to {}", found->begin, found->end);
+            for (const auto& [word, count] : found->summary.counts)
                 if (word.empty() || count < 0) return "a count of nothing";
         }
     return {};
@@ -115,13 +115,13 @@ std::string broken_signature(std::string_view bytes) {
 }
 
 // The first byte is the dialect.
-std::string broken_foreign(std::string_view bytes) {
+std::string broken_import(std::string_view bytes) {
     if (bytes.empty()) return {};
     const auto dialect =
         static_cast<Dialect>(static_cast<unsigned char>(bytes[0]) % kDialectNames.size());
     bytes.remove_prefix(1);
     (void)recognise(signs_in(bytes));
-    return broken_foreign_invariant(dialect, bytes);
+    return broken_import_invariant(dialect, bytes);
 }
 
 std::vector<std::string> events_seeds() { return goldens("", ".events.jsonl"); }
@@ -159,7 +159,7 @@ std::vector<std::string> failure_seeds() {
 }
 
 // Every golden file in the dialect that it is taken for: those of new dialects come by themselves.
-std::vector<std::string> foreign_seeds() {
+std::vector<std::string> import_seeds() {
     std::vector<std::string> seeds;
     for (const std::string& file : goldens("", ""))
         if (const auto dialect = recognise(signs_in(file)))
@@ -172,11 +172,11 @@ constexpr std::array kTargets{
     Target{"unittest", broken_unittest, unittest_seeds},
     Target{"pytest", broken_pytest, pytest_seeds},
     Target{"devices", broken_devices, devices_seeds},
-    Target{"closing", broken_closing, log_seeds},
+    Target{"summary", broken_summary, log_seeds},
     Target{"traceback", broken_traceback, failure_seeds},
     Target{"diagnosis", broken_diagnosis, failure_seeds},
     Target{"signature", broken_signature, failure_seeds},
-    Target{"foreign", broken_foreign, foreign_seeds},
+    Target{"import", broken_import, import_seeds},
 };
 
 }  // namespace

@@ -8,19 +8,19 @@
 #include "parsers/import/json_document.h"
 #include "parsers/unnamed.h"
 #include "runner/analysis/accounting.h"
-#include "tests/parsers/foreign_invariants.h"
 #include "tests/parsers/golden_files.h"
+#include "tests/parsers/import_invariants.h"
 
 namespace compat::parsers {
 namespace {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
-using testing::foreign_parts;
 using testing::Golden;
+using testing::imported_parts;
 
 std::vector<ModuleRecord> text_parts(const std::string& log, const std::string& name = "bin.log") {
-    return foreign_parts(Dialect::googletest_text, name, log).parts;
+    return imported_parts(Dialect::googletest_text, name, log).parts;
 }
 
 std::vector<Golden> with_json() {
@@ -178,7 +178,7 @@ TEST_P(GoogletestGolden, JsonIsWhatTheBinarySays) {
     const Golden& golden = GetParam();
     const std::string bytes = golden.read(".json");
     EXPECT_EQ(recognise(signs_in(bytes)), Dialect::googletest_json);
-    const auto all = foreign_parts(Dialect::googletest_json, "out/bin.json", bytes);
+    const auto all = imported_parts(Dialect::googletest_json, "out/bin.json", bytes);
     ASSERT_EQ(all.parts.size(), 1u);
     const ModuleRecord& part = all.parts[0];
     EXPECT_EQ(part.path, "out/bin");
@@ -201,7 +201,7 @@ TEST_P(GoogletestGolden, TextAndJsonAgree) {
     // A global fixture speaks in one of the iterations alone.
     const std::vector<ModuleRecord> iterations = text_parts(golden.read(".log"));
     const ModuleRecord other =
-        foreign_parts(Dialect::googletest_json, "bin.json", golden.read(".json")).parts.at(0);
+        imported_parts(Dialect::googletest_json, "bin.json", golden.read(".json")).parts.at(0);
     std::map<std::string, const CaseRecord*> rows;
     for (const ModuleRecord& text : iterations)
         for (const CaseRecord& test : text.cases) rows.emplace(test.id, &test);
@@ -407,7 +407,7 @@ TEST(GoogletestText, IdsAreOfOneTestEach) {
 
 TEST(GoogletestJson, IdsAreOfOneTestEach) {
     const ModuleRecord part =
-        foreign_parts(
+        imported_parts(
             Dialect::googletest_json, "bin.json",
             R"({"tests":3,"failures":1,"disabled":0,"testsuites":[{"name":"A","testsuite":[
                       {"name":"b#2","status":"RUN","result":"COMPLETED"},
@@ -432,18 +432,19 @@ TEST(GoogletestText, MicrosoftsFormOfAPlace) {
 TEST(GoogletestJson, OfAFileThatIsCutOffNothingIsReadAndItIsSaidWhere) {
     for (const Golden& golden : with_json()) {
         const std::string half = golden.read(".json").substr(0, golden.read(".json").size() / 2);
-        const auto all = foreign_parts(Dialect::googletest_json, "bin.json", half);
+        const auto all = imported_parts(Dialect::googletest_json, "bin.json", half);
         EXPECT_TRUE(all.parts.empty());
         ASSERT_EQ(all.diagnostics.size(), 1u);
-        EXPECT_THAT(all.diagnostics[0].message, ::testing::HasSubstr("cannot be read from here on"));
+        EXPECT_THAT(all.diagnostics[0].message,
+                    ::testing::HasSubstr("cannot be read from here on"));
         EXPECT_GE(all.diagnostics[0].offset, static_cast<std::int64_t>(half.size()) - 10);
     }
 }
 
 TEST(GoogletestJson, WrongTypesAndRepeatsAreNoLoss) {
     const ModuleRecord part =
-        foreign_parts(Dialect::googletest_json, "bin.json",
-                      R"({"tests":4,"failures":"x","testsuites":[7,{"name":"S","testsuite":[
+        imported_parts(Dialect::googletest_json, "bin.json",
+                       R"({"tests":4,"failures":"x","testsuites":[7,{"name":"S","testsuite":[
                       {"name":"a","status":"RUN","result":"COMPLETED","line":99999999999,"time":5},
                       {"name":"a","status":"RUN","result":"COMPLETED","failures":[1,{"failure":2}]},
                       {"name":"\ud800","status":[]}, null]}]})")

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/parsers/foreign_invariants.h"
 #include "tests/parsers/golden_files.h"
+#include "tests/parsers/import_invariants.h"
 #include "tests/parsers/oracle_model.h"
 
 namespace compat::parsers {
@@ -22,8 +22,8 @@ using testing::golden_bytes;
 ModuleRecord only_part(const std::string& file) {
     const std::string bytes = golden_bytes(file);
     EXPECT_EQ(recognise(signs_in(bytes)), Dialect::junit_xml) << file;
-    testing::ForeignParts all =
-        testing::foreign_parts(Dialect::junit_xml, file.substr(file.find_last_of('/') + 1), bytes);
+    testing::ImportedParts all =
+        testing::imported_parts(Dialect::junit_xml, file.substr(file.find_last_of('/') + 1), bytes);
     EXPECT_THAT(all.diagnostics, ::testing::IsEmpty());
     EXPECT_EQ(all.parts.size(), 1u) << file;
     return all.parts.empty() ? ModuleRecord{} : all.parts.front();

@@ -5,14 +5,14 @@
 
 #include <random>
 
-#include "tests/parsers/foreign_invariants.h"
 #include "tests/parsers/golden_files.h"
+#include "tests/parsers/import_invariants.h"
 #include "tests/parsers/monsters.h"
 
 namespace compat::parsers {
 namespace {
 
-using testing::broken_foreign_invariant;
+using testing::broken_import_invariant;
 using testing::filled;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -20,8 +20,8 @@ using testing::Monster;
 using testing::nested;
 using testing::repeated;
 
-testing::ForeignParts read(std::string_view bytes) {
-    return testing::foreign_parts(Dialect::junit_xml, "dir/file.xml", bytes);
+testing::ImportedParts read(std::string_view bytes) {
+    return testing::imported_parts(Dialect::junit_xml, "dir/file.xml", bytes);
 }
 
 // One suite of one test, around what is given.
@@ -36,10 +36,10 @@ TEST_P(JunitGolden, CutAnywhere) {
     const std::string bytes = testing::golden_bytes(GetParam());
     ASSERT_FALSE(bytes.empty());
     for (size_t cut = 0; cut <= bytes.size(); cut += 1 + cut / 97)
-        ASSERT_EQ(broken_foreign_invariant(Dialect::junit_xml, bytes.substr(0, cut)), "")
+        ASSERT_EQ(broken_import_invariant(Dialect::junit_xml, bytes.substr(0, cut)), "")
             << "cut at " << cut;
     for (size_t cut = 0; cut <= bytes.size(); cut += 1 + cut / 47)
-        ASSERT_EQ(broken_foreign_invariant(Dialect::junit_xml, bytes.substr(cut)), "")
+        ASSERT_EQ(broken_import_invariant(Dialect::junit_xml, bytes.substr(cut)), "")
             << "from " << cut;
 }
 
@@ -66,7 +66,7 @@ TEST_P(JunitGolden, Mutated) {
             }
             if (bytes.empty()) bytes = source;
         }
-        ASSERT_EQ(broken_foreign_invariant(Dialect::junit_xml, bytes), "") << "round " << round;
+        ASSERT_EQ(broken_import_invariant(Dialect::junit_xml, bytes), "") << "round " << round;
     }
 }
 
@@ -265,7 +265,7 @@ class JunitMonsters : public ::testing::TestWithParam<Monster> {};
 
 TEST_P(JunitMonsters, AreReadInProportionToTheirSize) {
     testing::expect_read_in_proportion(GetParam(), [](std::string_view text) {
-        return broken_foreign_invariant(Dialect::junit_xml, text);
+        return broken_import_invariant(Dialect::junit_xml, text);
     });
 }
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/pytest/text.h"
 #include "parsers/import/unittest/text.h"
 #include "tests/parsers/golden_files.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/unittest/header.h"
 #include "parsers/python_repr.h"
 #include "parsers/record.h"
@@ -111,10 +111,10 @@ struct ClosingRow {
 class Closings : public ::testing::TestWithParam<ClosingRow> {};
 
 TEST_P(Closings, AreTheLastGenuineOnes) {
-    const auto found = find_closing(GetParam().log, GetParam().framework);
+    const auto found = find_summary(GetParam().log, GetParam().framework);
     ASSERT_EQ(found.has_value(), GetParam().text.has_value());
     if (!found) return;
-    EXPECT_EQ(found->closing.text, *GetParam().text);
+    EXPECT_EQ(found->summary.text, *GetParam().text);
 }
 
 TEST(GtestClosing, IsTheSumOfItsInvocations) {
@@ -124,15 +124,15 @@ TEST(GtestClosing, IsTheSumOfItsInvocations) {
         "[==========] 1 test from 1 test case ran. (0 ms total)\n"
         "[  PASSED  ] 0 tests.\n[  FAILED  ] 1 test, listed below:\n";
     const std::string second = "harness: invocation 2 of 2\n";
-    const auto found = find_closing("harness: invocation 1 of 2\n" + one + second + two, "gtest");
+    const auto found = find_summary("harness: invocation 1 of 2\n" + one + second + two, "gtest");
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->closing.ran, 3);
-    EXPECT_EQ(found->closing.counts,
-              (decltype(found->closing.counts){{"passed", 2}, {"failed", 1}}));
+    EXPECT_EQ(found->summary.ran, 3);
+    EXPECT_EQ(found->summary.counts,
+              (decltype(found->summary.counts){{"passed", 2}, {"failed", 1}}));
     // A part that did not close leaves nothing to compare with.
-    EXPECT_FALSE(find_closing("harness: invocation 1 of 2\n" + one + second, "gtest"));
+    EXPECT_FALSE(find_summary("harness: invocation 1 of 2\n" + one + second, "gtest"));
     // Without the harness's word the last one counts: a test may run another binary.
-    EXPECT_EQ(find_closing(one + two, "gtest")->closing.ran, 1);
+    EXPECT_EQ(find_summary(one + two, "gtest")->closing.ran, 1);
 }
 
 const std::string kDashes(70, '-');

@@ -9,15 +9,15 @@
 #include <nlohmann/json.hpp>
 
 #include "runner/analysis/accounting.h"
-#include "tests/parsers/foreign_invariants.h"
 #include "tests/parsers/golden_files.h"
+#include "tests/parsers/import_invariants.h"
 
 namespace compat::parsers {
 namespace {
 
 using nlohmann::json;
-using testing::foreign_parts;
-using testing::ForeignParts;
+using testing::imported_parts;
+using testing::ImportedParts;
 
 std::string golden(const char* name) {
     return testing::golden_bytes(std::string("torchdevice/") + name);
@@ -41,7 +41,7 @@ std::map<State, int> states_of(const ModuleRecord& part) {
 TEST(TorchdeviceLog, TellsHowEachModuleEnded) {
     const std::string log = golden("overall.log");
     EXPECT_EQ(recognise(signs_in(log)), Dialect::torchdevice_log);
-    const ForeignParts all = foreign_parts(Dialect::torchdevice_log, "all.log", log);
+    const ImportedParts all = imported_parts(Dialect::torchdevice_log, "all.log", log);
     EXPECT_TRUE(all.diagnostics.empty());
     const json wanted = model();
     ASSERT_EQ(all.parts.size(), wanted.size());
@@ -68,8 +68,8 @@ TEST(TorchdeviceLog, WhatIsNotReachedIsNotRun) {
     const std::string log = golden("overall.log");
     const size_t third = log.find("Finished test: tests.sub.test_broken_import");
     ASSERT_NE(third, std::string::npos);
-    const ForeignParts cut =
-        foreign_parts(Dialect::torchdevice_log, "all.log", log.substr(0, third));
+    const ImportedParts cut =
+        imported_parts(Dialect::torchdevice_log, "all.log", log.substr(0, third));
     ASSERT_EQ(cut.parts.size(), model().size());
     EXPECT_EQ(cut.parts[1].outcome, ModuleOutcome::completed);
     EXPECT_EQ(cut.parts[2].outcome, ModuleOutcome::interrupted);
@@ -85,7 +85,7 @@ TEST(TorchdeviceLog, TotalsThatDoNotAddUpAreSaid) {
     const size_t at = log.find(mark);
     ASSERT_NE(at, std::string::npos);
     log.insert(at + mark.size(), "7");
-    const auto said = foreign_parts(Dialect::torchdevice_log, "all.log", log).diagnostics;
+    const auto said = imported_parts(Dialect::torchdevice_log, "all.log", log).diagnostics;
     ASSERT_EQ(said.size(), 1u);
     EXPECT_THAT(said[0].message, ::testing::StartsWith("totals differ: Successful: 7"));
 }
@@ -100,12 +100,13 @@ TEST(TorchdeviceLog, TotalsAreOfTheLastEnds) {
         "Module: tests.b\n  Status: FAILURE (Return Code: 1)\n"
         "Total test files processed: 2\nSuccessful: 1\nFailed (test failures): 1\n"
         "Critical failures (script/execution errors): 0\n";
-    const auto said = foreign_parts(Dialect::torchdevice_log, "all.log", log).diagnostics;
+    const auto said = imported_parts(Dialect::torchdevice_log, "all.log", log).diagnostics;
     ASSERT_EQ(said.size(), 1u);
     EXPECT_THAT(said[0].message, ::testing::HasSubstr("ended twice"));
-    const auto more = foreign_parts(Dialect::torchdevice_log, "all.log",
-                                    std::string(log).replace(log.find("processed: 2") + 11, 1, "7"))
-                          .diagnostics;
+    const auto more =
+        imported_parts(Dialect::torchdevice_log, "all.log",
+                       std::string(log).replace(log.find("processed: 2") + 11, 1, "7"))
+            .diagnostics;
     ASSERT_EQ(more.size(), 2u);
     EXPECT_THAT(more[1].message, ::testing::StartsWith("totals differ: "));
 }
@@ -113,7 +114,7 @@ TEST(TorchdeviceLog, TotalsAreOfTheLastEnds) {
 TEST(TorchdeviceJson, IsWhatUnittestSays) {
     const std::string bytes = golden("summary.json");
     EXPECT_EQ(recognise(signs_in(bytes)), Dialect::torchdevice_json);
-    const ForeignParts all = foreign_parts(Dialect::torchdevice_json, "summary.json", bytes);
+    const ImportedParts all = imported_parts(Dialect::torchdevice_json, "summary.json", bytes);
     EXPECT_TRUE(all.diagnostics.empty());
     const json wanted = model();
     ASSERT_EQ(all.parts.size(), wanted.size());
@@ -150,8 +151,8 @@ TEST(TorchdeviceJson, IsWhatUnittestSays) {
 }
 
 TEST(TorchdeviceJson, IdsNameModuleAndClass) {
-    const ForeignParts all =
-        foreign_parts(Dialect::torchdevice_json, "summary.json", golden("summary.json"));
+    const ImportedParts all =
+        imported_parts(Dialect::torchdevice_json, "summary.json", golden("summary.json"));
     std::vector<std::string> ids;
     for (const ModuleRecord& part : all.parts)
         for (const CaseRecord& c : part.cases) ids.push_back(c.id);
@@ -167,7 +168,7 @@ TEST(TorchdeviceJson, TotalsThatDoNotAddUp) {
     json entries = json::parse(golden("summary.json"));
     json& totals = entries[0]["individual_log_summary"];
     totals["passed"] = totals["passed"].get<int>() + 1;
-    const ForeignParts sum = foreign_parts(Dialect::torchdevice_json, "s.json", entries.dump());
+    const ImportedParts sum = imported_parts(Dialect::torchdevice_json, "s.json", entries.dump());
     EXPECT_EQ(sum.parts.at(0).diagnostics.size(), 2u);
     // More broken tests than its own log counts.
     entries = json::parse(golden("summary.json"));
@@ -176,7 +177,7 @@ TEST(TorchdeviceJson, TotalsThatDoNotAddUp) {
             entry["individual_log_summary"]["raw_log_status_line"] = "FAILED (failures=1)";
     bool closed = true;
     for (const ModuleRecord& part :
-         foreign_parts(Dialect::torchdevice_json, "s.json", entries.dump()).parts)
+         imported_parts(Dialect::torchdevice_json, "s.json", entries.dump()).parts)
         closed = closed && analysis::account(part).closed();
     EXPECT_FALSE(closed);
 }
@@ -185,7 +186,7 @@ TEST(TorchdeviceJson, TotalsThatDoNotAddUp) {
 TEST(TorchdeviceJson, AModuleWithoutTotalsKeepsItsTests) {
     json entries = json::parse(golden("summary.json"));
     for (json& entry : entries) entry["individual_log_summary"] = json::object();
-    const ForeignParts all = foreign_parts(Dialect::torchdevice_json, "s.json", entries.dump());
+    const ImportedParts all = imported_parts(Dialect::torchdevice_json, "s.json", entries.dump());
     const ModuleRecord& states = all.parts.back();
     EXPECT_EQ(states.path, "tests/sub/test_states.py");
     EXPECT_EQ(states.outcome, ModuleOutcome::interrupted);
@@ -201,7 +202,7 @@ TEST(TorchdeviceJson, IdsAreOfOneTestEach) {
         entry["test_cases"].push_back({{"name", name}, {"status", "FAIL"}});
     entry["individual_log_summary"] = {{"total", 6},
                                        {"raw_log_status_line", "FAILED (failures=4)"}};
-    const ForeignParts all = foreign_parts(Dialect::torchdevice_json, "s.json", entry.dump());
+    const ImportedParts all = imported_parts(Dialect::torchdevice_json, "s.json", entry.dump());
     std::vector<std::string> ids;
     for (const CaseRecord& row : all.parts.at(0).cases) ids.push_back(row.id);
     const std::string path = "tests/test_a.py::";

@@ -5,7 +5,7 @@
 #include <map>
 #include <pugixml.hpp>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/import/junit/junit_xml.h"
 #include "reports/ci/ctrf.h"
 #include "reports/ci/junit.h"

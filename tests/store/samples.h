@@ -116,7 +116,7 @@ inline JobResult job(const std::string& path, int attempt = 1) {
     record.from_text = true;
     record.shim = parsers::ShimSession{"0.1.0", "2.13.0", "cpu", "missing", "mps", true};
     record.diagnostics = {{"events", 120, "a line that is not JSON"}};
-    record.closing = parsers::Closing{"Ran 9 tests", 9, {{"failures", 1}, {"skipped", 1}}};
+    record.closing = parsers::FrameworkSummary{"Ran 9 tests", 9, {{"failures", 1}, {"skipped", 1}}};
     record.ready = true;
     result.attempt = attempt;
     result.kind = attempt == 1 ? AttemptKind::whole : AttemptKind::again;

@@ -8,8 +8,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "parsers/closing.h"
 #include "parsers/crash_excerpt.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/doubt.h"
 #include "parsers/import/fields.h"
@@ -114,7 +114,7 @@ constexpr size_t kDeepestRun = 16;
 // One run of one binary.
 class Run {
   public:
-    Run(const ForeignFile& file, int binary, size_t begin) : binary_(binary), begin_(begin) {
+    Run(const ImportedFile& file, int binary, size_t begin) : binary_(binary), begin_(begin) {
         record_.path = stem_of(file.name);
         if (binary > 1) record_.path += fmt::format("#{}", binary);
         record_.framework = name_of(Framework::gtest);
@@ -293,12 +293,12 @@ class Run {
 
     // The run's own totals. What failed is counted by what is left where no line does.
     void set_closing() {
-        auto found = find_closing(closing_, name_of(Framework::gtest));
+        auto found = find_summary(closing_, name_of(Framework::gtest));
         if (!found) return;
-        std::int64_t rest = found->closing.ran.value_or(0);
-        for (const auto& [word, count] : found->closing.counts) rest -= std::min(count, rest);
-        if (rest > 0) found->closing.counts.emplace_back("failed", rest);
-        record_.closing = std::move(found->closing);
+        std::int64_t rest = found->summary.ran.value_or(0);
+        for (const auto& [word, count] : found->summary.counts) rest -= std::min(count, rest);
+        if (rest > 0) found->summary.counts.emplace_back("failed", rest);
+        record_.closing = std::move(found->summary);
     }
 
     void add_unnamed(Unnamed::Room& room) {
@@ -364,7 +364,7 @@ class Run {
 // ends; else it had crashed. Until that is sure, `runs_` has both.
 class TextReader {
   public:
-    TextReader(const ForeignFile& file, const SeePart& see) : file_(file), see_(see) {}
+    TextReader(const ImportedFile& file, const SeePart& see) : file_(file), see_(see) {}
 
     void read() {
         for (LogLines lines(file_.bytes); lines.next();) {
@@ -415,7 +415,7 @@ class TextReader {
         runs_.clear();
     }
 
-    const ForeignFile& file_;
+    const ImportedFile& file_;
     const SeePart& see_;
     Unnamed::Room room_;
     std::vector<Run> runs_;
@@ -436,7 +436,7 @@ bool begins_as_ctest(std::string_view beginning) {
 
 }  // namespace
 
-std::vector<Diagnostic> read_googletest_text(const ForeignFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_googletest_text(const ImportedFile& file, const SeePart& see) {
     TextReader(file, see).read();
     return {};
 }

@@ -8,8 +8,8 @@
 
 #include "parsers/diagnosis/traceback.h"
 #include "parsers/import/fields.h"
-#include "parsers/import/foreign.h"
 #include "parsers/import/gtest/googletest.h"
+#include "parsers/import/importers.h"
 #include "parsers/import/pytest/failure.h"
 #include "parsers/import/unittest/header.h"
 #include "parsers/python_repr.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/pattern.h"
@@ -68,7 +68,7 @@ bool set_name_and_rest(PytestEvent& event, const Groups& found) {
 }
 
 bool set_closing(PytestEvent& event, const Groups& found) {
-    event.closing = pytest_closing_of(found[0]);
+    event.closing = read_pytest_summary(found[0]);
     event.framed = found[0].starts_with('=');
     return event.closing.has_value();
 }

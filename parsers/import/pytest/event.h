@@ -49,7 +49,7 @@ struct PytestEvent {
     bool has_progress = false;             // "[ 50%]" stands behind characters
     bool is_last = false;                  // "[100%]"
     bool framed = false;                   // closing
-    std::optional<Closing> closing{};
+    std::optional<FrameworkSummary> closing{};
     std::string file{};
 };
 

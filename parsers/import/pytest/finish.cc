@@ -4,10 +4,10 @@
 #include <set>
 #include <utility>
 
-#include "parsers/closing.h"
 #include "parsers/diagnosis/traceback.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/doubt.h"
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/pattern.h"
 #include "parsers/import/printed_end.h"

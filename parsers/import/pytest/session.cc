@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/pattern.h"
 #include "parsers/text.h"
 #include "runner/base/framework.h"
@@ -268,7 +268,7 @@ void PytestSession::take_crash(std::string_view line) {
         facts_.crashes.push_back({valid_utf8((*found)[1]), valid_utf8(trimmed(line))});
 }
 
-bool PytestSession::has_foreign_summary() {
+bool PytestSession::has_imported_summary() {
     return facts_.verbose && std::any_of(facts_.summaries.begin(), facts_.summaries.end(),
                                          [&](const PytestSummary& summary) {
                                              const std::string_view text = summary.text;
@@ -289,7 +289,7 @@ bool PytestSession::is_open() const {
            !facts_.outcomes.back().any() && !facts_.outcomes.back().glued;
 }
 
-bool PytestSession::agrees(const Closing& closing) const {
+bool PytestSession::agrees(const FrameworkSummary& closing) const {
     OutcomeCounts seen = facts_.counts;
     seen[State::failed] += facts_.broken_subtests;
     if (!facts_.outcomes.empty() && !facts_.outcomes.back().any() && facts_.outcomes.back().glued)

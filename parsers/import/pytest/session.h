@@ -148,9 +148,9 @@ class PytestSession {
     // The last test has no outcome: what follows is its output.
     [[nodiscard]] bool is_open() const;
     // Whether the closing counts what was seen.
-    [[nodiscard]] bool agrees(const Closing& closing) const;
+    [[nodiscard]] bool agrees(const FrameworkSummary& closing) const;
     // The summary names a test that failed and is not this session's.
-    [[nodiscard]] bool has_foreign_summary();
+    [[nodiscard]] bool has_imported_summary();
     // An outcome at the end of what the last test printed is its own: it has ended.
     void end_results();
 
@@ -171,7 +171,7 @@ class PytestSession {
 
 // How the session's text ends.
 struct PytestEnd {
-    std::optional<Closing> closing;
+    std::optional<FrameworkSummary> closing;
     size_t end = 0;                  // where that begins
     bool sure = false;               // it counts what was seen
     std::optional<ProcessEnd> died;  // as printed, where there is none

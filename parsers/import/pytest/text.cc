@@ -55,8 +55,8 @@ struct PytestLog {
 //
 // A closing line that counts what was seen ends the session. Any other is pending: if more of the
 // session follows, a test had printed it; else it ends the session, and is in doubt. A session that
-// begins where another one's tests still run is pending, too: if an outcome of the other one follows
-// its end, a test had run it.
+// begins where another one's tests still run is pending, too: if an outcome of the other one
+// follows its end, a test had run it.
 class PytestReader {
   public:
     using See = std::function<void(FinishedPytestSession session)>;
@@ -69,7 +69,7 @@ class PytestReader {
   private:
     enum class Stage { results, sections, summary };
     struct PendingClosing {
-        Closing closing;
+        FrameworkSummary closing;
         size_t begin = 0;
     };
     // A session that has not ended.
@@ -167,7 +167,7 @@ void PytestReader::take_start(const PytestEvent& event) {
     if (open.session.is_open() && open.width != 0 && width != open.width) return;
     const bool in_results = open.stage == Stage::results && open.session.facts().in_order &&
                             (open.session.is_open() || !open.session.facts().verbose);
-    const bool ended = open.pending && !(open.captured && open.session.has_foreign_summary());
+    const bool ended = open.pending && !(open.captured && open.session.has_imported_summary());
     if (!in_results && open.captured && !ended) return;
     if (in_results && !ended && closed_.size() < kMostInTest && !open.session.is_empty() &&
         open_.size() < kDeepest)
@@ -391,7 +391,7 @@ ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
     return resolved(std::move(own), end);
 }
 
-std::vector<Diagnostic> read_pytest_text(const ForeignFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_pytest_text(const ImportedFile& file, const SeePart& see) {
     bool any = false;
     auto doubts =
         PytestReader({file.bytes, {}, valid_utf8(file.name)}, [&](FinishedPytestSession session) {

@@ -4,8 +4,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "parsers/closing.h"
-#include "parsers/import/foreign.h"
+#include "parsers/framework_summary.h"
+#include "parsers/import/importers.h"
 #include "parsers/import/pytest/session.h"
 #include "parsers/outcomes.h"
 #include "parsers/text.h"

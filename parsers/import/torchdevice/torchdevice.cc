@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "parsers/closing.h"
 #include "parsers/diagnosis/traceback.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/json_document.h"
@@ -194,7 +194,7 @@ class ScriptRun {
     ModuleRecord read(const ModuleEnd& module) {
         ModuleRecord record = record_of(module.path);
         if (module.return_code) {
-            record.closing = Closing{.text = module.text, .ran = {}, .counts = {}};
+            record.closing = FrameworkSummary{.text = module.text, .ran = {}, .counts = {}};
             set_outcome(record, *module.return_code, module.duration_s);
             return record;
         }
@@ -332,9 +332,9 @@ class Module {
         };
         const std::int64_t total = count("total");
         const std::string verdict = string_at(summary, "raw_log_status_line");
-        auto closing = unittest_closing_of(fmt::format("Ran {} tests in 0s", total), verdict);
+        auto closing = read_unittest_summary(fmt::format("Ran {} tests in 0s", total), verdict);
         if (total == 0 && !closing) return;
-        Closing told{.text = {}, .ran = total, .counts = {}};
+        FrameworkSummary told{.text = {}, .ran = total, .counts = {}};
         std::int64_t others = 0;
         for (const char* word : {"failures", "errors", "skipped"}) {
             told.counts.emplace_back(word, count(word));
@@ -391,7 +391,7 @@ double torchdevice_seconds(std::string_view text) {
            std::strtod(seconds.c_str(), nullptr);
 }
 
-std::vector<Diagnostic> read_torchdevice_log(const ForeignFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_torchdevice_log(const ImportedFile& file, const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
     bool any = false;
@@ -421,7 +421,7 @@ int torchdevice_log_likeness(std::string_view beginning, std::string_view end) {
     return signs >= 4 ? kCertain : signs;
 }
 
-std::vector<Diagnostic> read_torchdevice_json(const ForeignFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_torchdevice_json(const ImportedFile& file, const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
     json entries = read_json(file.bytes, diagnose);

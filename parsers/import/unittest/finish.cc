@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "parsers/closing.h"
 #include "parsers/diagnosis/traceback.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/doubt.h"
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/unittest/run.h"
 #include "parsers/text.h"
@@ -245,8 +245,8 @@ void UnnamedTests::add_skips() {
 
 }  // namespace
 
-FinishedUnittestRun finish_unittest_run(UnittestRun run, std::optional<Closing> closing, size_t end,
-                                        UnittestNames& names, Unnamed::Room& room) {
+FinishedUnittestRun finish_unittest_run(UnittestRun run, std::optional<FrameworkSummary> closing,
+                                        size_t end, UnittestNames& names, Unnamed::Room& room) {
     run.close_section(end);
     const bool fits = closing && run.fits(*closing);
     UnittestFacts& facts = run.facts();

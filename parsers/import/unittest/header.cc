@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/import/pattern.h"
 #include "parsers/text.h"
 

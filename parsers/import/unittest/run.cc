@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/text.h"
 #include "runner/base/framework.h"
 
@@ -137,7 +137,7 @@ void UnittestRun::close_section(size_t end) {
     section_is_open_ = false;
 }
 
-std::optional<UnittestRun> UnittestRun::take_inner(const Closing& closing) {
+std::optional<UnittestRun> UnittestRun::take_inner(const FrameworkSummary& closing) {
     const auto outer = std::lower_bound(
         facts_.outcomes.begin(), facts_.outcomes.end(), facts_.begun - *closing.ran,
         [](const UnittestFacts::Outcomes& outcomes, std::int64_t ordinal) {
@@ -149,7 +149,7 @@ std::optional<UnittestRun> UnittestRun::take_inner(const Closing& closing) {
     return cut(static_cast<size_t>(outer - facts_.outcomes.begin()) + 1);
 }
 
-bool UnittestRun::fits(const Closing& closing) const {
+bool UnittestRun::fits(const FrameworkSummary& closing) const {
     if (!facts_.verbose) return fits_characters(closing);
     if (!facts_.outcomes.empty() && facts_.outcomes.back().is_open() &&
         !facts_.outcomes.back().glued)
@@ -166,7 +166,7 @@ bool UnittestRun::fits(const Closing& closing) const {
 
 // There are as many of each character as the closing counts; fewer, where tests printed between
 // them, or none at all (-q).
-bool UnittestRun::fits_characters(const Closing& closing) const {
+bool UnittestRun::fits_characters(const FrameworkSummary& closing) const {
     std::int64_t passed = *closing.ran - static_cast<std::int64_t>(broken_.size());
     bool fewer = false;
     for (const CountedWord& known : counted_words(name_of(Framework::unittest))) {
@@ -183,7 +183,7 @@ bool UnittestRun::fits_characters(const Closing& closing) const {
     return !fewer || facts_.printed || !facts_.first_character;
 }
 
-bool UnittestRun::join(const OutcomeCounts& before, const Closing& closing, bool exactly) {
+bool UnittestRun::join(const OutcomeCounts& before, const FrameworkSummary& closing, bool exactly) {
     if (facts_.verbose) return false;
     const UnittestFacts own = facts_;
     for (size_t i = 0; i < before.size(); ++i) facts_.characters[i] += before[i];

@@ -99,13 +99,13 @@ class UnittestRun {
     void close_section(size_t end);
 
     // Whether it counts what was seen, and no test is open.
-    [[nodiscard]] bool fits(const Closing& closing) const;
+    [[nodiscard]] bool fits(const FrameworkSummary& closing) const;
     // Takes characters in front of it, too, if the closing counts these and its own; not `exactly`:
     // or more.
-    bool join(const OutcomeCounts& before, const Closing& closing, bool exactly);
+    bool join(const OutcomeCounts& before, const FrameworkSummary& closing, bool exactly);
     // All that it counts, if that came since a test that is open: that one ran it, or its process
     // died there.
-    [[nodiscard]] std::optional<UnittestRun> take_inner(const Closing& closing);
+    [[nodiscard]] std::optional<UnittestRun> take_inner(const FrameworkSummary& closing);
 
     [[nodiscard]] bool is_empty() const {
         return facts_.cases.empty() && facts_.sections.empty() && facts_.skips.empty();
@@ -119,7 +119,7 @@ class UnittestRun {
     [[nodiscard]] UnittestFacts& facts() { return facts_; }
 
   private:
-    [[nodiscard]] bool fits_characters(const Closing& closing) const;
+    [[nodiscard]] bool fits_characters(const FrameworkSummary& closing) const;
     // Cuts off all that came since the last test before case `from` began, as a run of its own.
     UnittestRun cut(size_t from);
 
@@ -139,7 +139,8 @@ struct FinishedUnittestRun {
     std::vector<Progress> progress;
 };
 [[nodiscard]] FinishedUnittestRun finish_unittest_run(UnittestRun run,
-                                                      std::optional<Closing> closing, size_t end,
-                                                      UnittestNames& names, Unnamed::Room& room);
+                                                      std::optional<FrameworkSummary> closing,
+                                                      size_t end, UnittestNames& names,
+                                                      Unnamed::Room& room);
 
 }  // namespace compat::parsers

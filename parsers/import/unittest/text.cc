@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 #include "parsers/import/doubt.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/printed_end.h"
@@ -38,7 +38,7 @@ class UnittestReader {
     // A run since a test that is open.
     struct Inner {
         UnittestRun run;
-        Closing closing;
+        FrameworkSummary closing;
         size_t end;
     };
     // Lines in front of the words of a death: a run of its own, or a test had printed the
@@ -54,10 +54,10 @@ class UnittestReader {
     void take_result(const UnittestEvent& event);
     [[nodiscard]] bool take_documented(const UnittestEvent& event);
     [[nodiscard]] bool take_death(std::string_view line);
-    void join_killed(const Closing& closing);
+    void join_killed(const FrameworkSummary& closing);
     void take_test(const UnittestHeader& header, std::string_view rest);
-    void end_run(std::optional<Closing> closing, size_t end);
-    void hand_on(UnittestRun run, std::optional<Closing> closing, size_t end);
+    void end_run(std::optional<FrameworkSummary> closing, size_t end);
+    void hand_on(UnittestRun run, std::optional<FrameworkSummary> closing, size_t end);
 
     std::string_view text_;
     See see_;
@@ -76,7 +76,7 @@ class UnittestReader {
     std::string ran_;         // "Ran 3 tests in 0.1s", until its verdict
     std::string documented_;  // a test's name, whose docstring follows
     // The last closing that is not of what was seen: if more of the run follows, it was printed.
-    std::optional<std::pair<Closing, size_t>> pending_;
+    std::optional<std::pair<FrameworkSummary, size_t>> pending_;
     std::vector<Inner> inner_;
     std::vector<Killed> killed_;
     size_t searched_ = 0;  // up to where for words of a death
@@ -138,7 +138,7 @@ bool UnittestReader::take_closing_lines(const UnittestEvent& event) {
     }
     if (ran_.empty()) return false;
     if (event.kind == LineKind::blank) return true;
-    auto closing = unittest_closing_of(std::exchange(ran_, {}), event.line);
+    auto closing = read_unittest_summary(std::exchange(ran_, {}), event.line);
     if (!closing) return false;
     join_killed(*closing);
     if (run_.fits(*closing)) {
@@ -201,7 +201,7 @@ bool UnittestReader::take_death(std::string_view line) {
 }
 
 // If its own characters are not all that the closing counts, a test had printed the words.
-void UnittestReader::join_killed(const Closing& closing) {
+void UnittestReader::join_killed(const FrameworkSummary& closing) {
     if (killed_.empty()) return;
     OutcomeCounts before{};
     for (Killed& one : killed_)
@@ -248,7 +248,7 @@ void UnittestReader::take_test(const UnittestHeader& header, std::string_view re
         run_.take_text(rest);
 }
 
-void UnittestReader::end_run(std::optional<Closing> closing, size_t end) {
+void UnittestReader::end_run(std::optional<FrameworkSummary> closing, size_t end) {
     UnittestRun run = std::exchange(run_, UnittestRun(text_, after_));
     std::vector<Inner> inner = std::exchange(inner_, {});
     if (const auto pending = std::exchange(pending_, std::nullopt); pending && !closing)
@@ -271,7 +271,7 @@ void UnittestReader::end_run(std::optional<Closing> closing, size_t end) {
         if (broke_off) hand_on(std::move(one.run), std::move(one.closing), one.end);
 }
 
-void UnittestReader::hand_on(UnittestRun run, std::optional<Closing> closing, size_t end) {
+void UnittestReader::hand_on(UnittestRun run, std::optional<FrameworkSummary> closing, size_t end) {
     const size_t tail = std::min(end, run.facts().tail);
     see_(finish_unittest_run(std::move(run), std::move(closing), end, names_, room_),
          text_.substr(tail, end - tail));
@@ -306,7 +306,7 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
     return resolved(std::move(own), end);
 }
 
-std::vector<Diagnostic> read_unittest_text(const ForeignFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_unittest_text(const ImportedFile& file, const SeePart& see) {
     bool any = false;
     auto doubts = UnittestReader(file.bytes, {}, file.name,
                                  [&](FinishedUnittestRun run, std::string_view tail) {

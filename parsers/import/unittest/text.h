@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/record.h"
 
 namespace compat::parsers {
@@ -16,8 +16,8 @@ namespace compat::parsers {
 [[nodiscard]] ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
                                                std::string_view module);
 
-// Reads a file that others made (foreign.h, docs/reference/import-formats.md).
-[[nodiscard]] std::vector<Diagnostic> read_unittest_text(const ForeignFile& file,
+// Reads a file that others made (importers.h, docs/reference/import-formats.md).
+[[nodiscard]] std::vector<Diagnostic> read_unittest_text(const ImportedFile& file,
                                                          const SeePart& see);
 [[nodiscard]] int unittest_text_likeness(std::string_view beginning, std::string_view end);
 

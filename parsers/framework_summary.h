@@ -10,27 +10,27 @@
 
 namespace compat::parsers {
 
-struct FoundClosing {
-    Closing closing;
+struct FoundSummary {
+    FrameworkSummary summary;
     size_t begin = 0;  // offset of its first line (unittest: of the rule above "Ran")
     size_t end = 0;    // offset after its last line
 };
 
-// The last closing of `framework` in the log, whole and in the framework's own form; nothing where
+// The last summary of `framework` in the log, whole and in the framework's own form; nothing where
 // there is none. A log may hold others (a test that runs a framework itself, or prints such lines):
 // they come before the last, and one after which tests still run is none. Counts are named by the
 // framework's words in the plural ("errors", "warnings"); pytest's "no tests ran" has none.
-[[nodiscard]] std::optional<FoundClosing> find_closing(std::string_view log,
+[[nodiscard]] std::optional<FoundSummary> find_summary(std::string_view log,
                                                        std::string_view framework);
 
 // Reads unittest's two lines: "Ran 3 tests in 0.1s" and, after an empty one, "FAILED (failures=1)".
-[[nodiscard]] std::optional<Closing> unittest_closing_of(std::string_view ran,
-                                                         std::string_view verdict);
+[[nodiscard]] std::optional<FrameworkSummary> read_unittest_summary(std::string_view ran,
+                                                                    std::string_view verdict);
 
 // Reads pytest's line, framed or with -q plain.
-[[nodiscard]] std::optional<Closing> pytest_closing_of(std::string_view line);
+[[nodiscard]] std::optional<FrameworkSummary> read_pytest_summary(std::string_view line);
 
 // How many it counts under a word; 0 where it does not have it.
-[[nodiscard]] std::int64_t count_in(const Closing& closing, std::string_view word);
+[[nodiscard]] std::int64_t count_in(const FrameworkSummary& summary, std::string_view word);
 
 }  // namespace compat::parsers

@@ -1,4 +1,4 @@
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 struct DialectReader {
     Dialect dialect;
     int (*likeness)(std::string_view beginning, std::string_view end);
-    std::vector<Diagnostic> (*read)(const ForeignFile& file, const SeePart& see);
+    std::vector<Diagnostic> (*read)(const ImportedFile& file, const SeePart& see);
 };
 
 constexpr std::array kReaders{
@@ -76,7 +76,8 @@ std::vector<Dialect> others_in(const Signs& signs, Dialect dialect) {
     return others;
 }
 
-std::vector<Diagnostic> read_foreign(Dialect dialect, const ForeignFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_imported(Dialect dialect, const ImportedFile& file,
+                                      const SeePart& see) {
     bool empty = true;
     const SeePart seen = [&](ModuleRecord part) {
         empty = false;

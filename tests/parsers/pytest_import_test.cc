@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "parsers/attempt.h"
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 
@@ -16,8 +16,8 @@ using ::testing::IsEmpty;
 
 std::vector<ModuleRecord> read(std::string_view text) {
     std::vector<ModuleRecord> parts;
-    EXPECT_THAT(read_foreign(Dialect::pytest_text, {"some.log", text},
-                             [&](ModuleRecord part) { parts.push_back(std::move(part)); }),
+    EXPECT_THAT(read_imported(Dialect::pytest_text, {"some.log", text},
+                              [&](ModuleRecord part) { parts.push_back(std::move(part)); }),
                 IsEmpty());
     return parts;
 }
@@ -49,7 +49,7 @@ bool is_ambiguous(std::string_view text) {
         return said.find(kAmbiguous) != std::string_view::npos;
     };
     const auto of_file =
-        read_foreign(Dialect::pytest_text, {"some.log", text}, [&](const ModuleRecord& part) {
+        read_imported(Dialect::pytest_text, {"some.log", text}, [&](const ModuleRecord& part) {
             const auto said = mismatches(part);
             found = found || std::any_of(said.begin(), said.end(), is_it);
         });
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::array<std::string_view, 3>{"1m 30s", "2h 5m", "1.200s"},
                       std::array<std::string_view, 3>{"", "", ""}));
 
-TEST(PytestForeign, FilesInAFolderWithABlank) {
+TEST(PytestImport, FilesInAFolderWithABlank) {
     const ModuleRecord part = read_one(
         session("collecting ... collected 3 items\n\n"
                 "a b/test_s.py::test_1 PASSED          [ 33%]\n"
@@ -139,7 +139,7 @@ TEST(PytestForeign, FilesInAFolderWithABlank) {
 }
 
 // The lines of two tests are lost.
-TEST(PytestForeign, TheSummaryTellsOfATestWhoseLineIsLost) {
+TEST(PytestImport, TheSummaryTellsOfATestWhoseLineIsLost) {
     const std::string text = session(
         "collecting ... collected 3 items\n\nt.py::test_a PASSED          [ 25%]\n" +
         ruled("short test summary info") + "FAILED t.py::test_c - ValueError: no\n" +
@@ -151,7 +151,7 @@ TEST(PytestForeign, TheSummaryTellsOfATestWhoseLineIsLost) {
     EXPECT_TRUE(is_ambiguous(text));
 }
 
-TEST(PytestForeign, AnOutcomeBehindWhatATestPrinted) {
+TEST(PytestImport, AnOutcomeBehindWhatATestPrinted) {
     const ModuleRecord part = read_one(
         session("collecting ... collected 9 items\n\n"
                 "t.py::test_1 epoch 1PASSED\n"
@@ -173,7 +173,7 @@ TEST(PytestForeign, AnOutcomeBehindWhatATestPrinted) {
     EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
-TEST(PytestForeign, AClosingThatAFailingTestPrintedEndsNothing) {
+TEST(PytestImport, AClosingThatAFailingTestPrintedEndsNothing) {
     const std::string first = session(
         "collected 3 items\n\ntest_o.py .F.         [100%]\n\n" + ruled("FAILURES") +
         ruled("test_sum", '_') + "\n>   assert 0\nE   assert 0\n\n" +
@@ -190,7 +190,7 @@ TEST(PytestForeign, AClosingThatAFailingTestPrintedEndsNothing) {
     for (const ModuleRecord& part : parts) EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
-TEST(PytestForeign, ATestWhoseLineIsLostIsInDoubt) {
+TEST(PytestImport, ATestWhoseLineIsLostIsInDoubt) {
     const std::string lines =
         session("collecting ... collected 4 items\n\nt.py::test_a PASSED\nt.py::test_b PASSED\n");
     EXPECT_TRUE(is_ambiguous(lines + ruled("3 passed in 1.0s")));
@@ -208,7 +208,7 @@ constexpr std::string_view kDump =
     "  File \"/home/me/t.py\", line 3 in test_b\n"
     "  File \"<frozen runpy>\", line 198 in _run_module_as_main\n";
 
-TEST(PytestForeign, ADeathInATestWithALineOfItsOwn) {
+TEST(PytestImport, ADeathInATestWithALineOfItsOwn) {
     const ModuleRecord part =
         read_one(session(fmt::format("collecting ... collected 3 items\n\n"
                                      "t.py::test_a PASSED    [ 33%]\n"
@@ -222,7 +222,7 @@ TEST(PytestForeign, ADeathInATestWithALineOfItsOwn) {
     EXPECT_EQ(part.collected, 3);
 }
 
-TEST(PytestForeign, ADeathBehindCharacters) {
+TEST(PytestImport, ADeathBehindCharacters) {
     const ModuleRecord part =
         read_one(session(fmt::format("collected 4 items\n\ns.py .    [ 25%]\nt.py .{}", kDump)));
     EXPECT_THAT(states(part),
@@ -232,7 +232,7 @@ TEST(PytestForeign, ADeathBehindCharacters) {
     EXPECT_EQ(part.collected, 4);
 }
 
-TEST(PytestForeign, ADeathThatTheServiceTellsByItsExitCode) {
+TEST(PytestImport, ADeathThatTheServiceTellsByItsExitCode) {
     for (const auto& [words, signal] :
          {std::pair{"ERROR: Job failed: exit code 143", "SIGTERM"},
           std::pair{"##[error]Process completed with exit code 139.", "SIGSEGV"},
@@ -252,7 +252,7 @@ TEST(PytestForeign, ADeathThatTheServiceTellsByItsExitCode) {
 }
 
 // What a test that ended had printed of a death is not the session's.
-TEST(PytestForeign, ALogThatBreaksOffIsNoDeath) {
+TEST(PytestImport, ALogThatBreaksOffIsNoDeath) {
     const ModuleRecord part =
         read_one(session("collecting ... collected 3 items\n\n"
                          "t.py::test_a The child: Segmentation fault\nPASSED\n"
@@ -263,7 +263,7 @@ TEST(PytestForeign, ALogThatBreaksOffIsNoDeath) {
     EXPECT_EQ(part.cases[2].reason, "the log breaks off");
 }
 
-TEST(PytestForeign, SubtestsOfATestThatOnlySectionsName) {
+TEST(PytestImport, SubtestsOfATestThatOnlySectionsName) {
     const ModuleRecord part = read_one(
         ".uuuF                  [100%]\n" + ruled("FAILURES") + ruled("test_2 [m] (i=1)", '_') +
         "\n    def test_2(subtests):\n>       assert i!=1\nE       assert 1 != 1\n\n"
@@ -278,7 +278,7 @@ TEST(PytestForeign, SubtestsOfATestThatOnlySectionsName) {
     EXPECT_THAT(mismatches(part), ElementsAre(testing::HasSubstr("no summary names")));
 }
 
-TEST(PytestForeign, ATestFailedForTheReasonOfItsSubtests) {
+TEST(PytestImport, ATestFailedForTheReasonOfItsSubtests) {
     ModuleRecord part = read_one(
         session("collected 1 item\n\ntest_q.py uF     [100%]\n\n" + ruled("FAILURES") +
                 ruled("test_2 (i=1)", '_') +
@@ -295,7 +295,7 @@ TEST(PytestForeign, ATestFailedForTheReasonOfItsSubtests) {
 }
 
 // As with --tb=line.
-TEST(PytestForeign, SubtestsThatNothingNames) {
+TEST(PytestImport, SubtestsThatNothingNames) {
     for (const std::string_view begin : {"collected 2 items\n\ntest_q.py ", ""}) {
         const std::string text = fmt::format("{}.uF       [100%]\n\n{}", begin, ruled("FAILURES")) +
                                  "E   assert 1 != 1\n/home/me/test_q.py:4: assert 1 != 1\n"
@@ -318,7 +318,7 @@ std::string repeated(std::string_view text, int times) {
     return out;
 }
 
-TEST(PytestForeign, AClosingThatAFailingTestPrintedEndsNoQuietSession) {
+TEST(PytestImport, AClosingThatAFailingTestPrintedEndsNoQuietSession) {
     const std::string quiet = ".F     [100%]\n" + ruled("FAILURES") + ruled("test_sum", '_') +
                               "\n>   assert 0\nE   assert 0\n\ntest_o.py:3: AssertionError\n" +
                               ruled("Captured stdout call", '-') + ruled("5 passed in 0.10s") +
@@ -334,7 +334,7 @@ TEST(PytestForeign, AClosingThatAFailingTestPrintedEndsNoQuietSession) {
 }
 
 // Of -q -s: it is a session of its own, or a test printed it.
-TEST(PytestForeign, AClosingThatATestOfAQuietSessionPrintedIsInDoubt) {
+TEST(PytestImport, AClosingThatATestOfAQuietSessionPrintedIsInDoubt) {
     const std::string rest =
         ruled("FAILURES") + ruled("test_c", '_') +
         "\n>   def test_c(): assert 0\nE   assert 0\n\na.py:3: AssertionError\n" +
@@ -353,7 +353,7 @@ TEST(PytestForeign, AClosingThatATestOfAQuietSessionPrintedIsInDoubt) {
     EXPECT_EQ(read("..\n2 passed in 0.1s\n...\n3 passed in 0.1s\n").size(), 2u);
 }
 
-TEST(PytestForeign, SetupShowGluesTheOutcomeToTheName) {
+TEST(PytestImport, SetupShowGluesTheOutcomeToTheName) {
     const auto part = read_one(session("collecting ... collected 3 items\n\n"
                                        "a.py::test_x \n        SETUP    F q\n"
                                        "        a.py::test_x (fixtures used: q)PASSED\n"
@@ -368,7 +368,7 @@ TEST(PytestForeign, SetupShowGluesTheOutcomeToTheName) {
     EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
-TEST(PytestForeign, WhatLooksLikeSetupShowAndNamesNoTest) {
+TEST(PytestImport, WhatLooksLikeSetupShowAndNamesNoTest) {
     const auto part = read_one(session("collecting ... collected 1 item\n\n"
                                        "a.py::test_x PASSED [100%]\n"
                                        "   \x81@p (fixtures used: x::y) PASSED\n\n") +
@@ -376,7 +376,7 @@ TEST(PytestForeign, WhatLooksLikeSetupShowAndNamesNoTest) {
     EXPECT_THAT(states(part), ElementsAre("a.py::test_x passed"));
 }
 
-TEST(PytestForeign, WordsOfADeathInAReasonOrAnId) {
+TEST(PytestImport, WordsOfADeathInAReasonOrAnId) {
     const auto part =
         read_one(session("collecting ... collected 2 items\n\n"
                          "a.py::test_b SKIPPED (Fatal Python error: on CI) [ 50%]\n"
@@ -387,13 +387,13 @@ TEST(PytestForeign, WordsOfADeathInAReasonOrAnId) {
     EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
-TEST(PytestForeign, ANumberIsNoFile) {
+TEST(PytestImport, ANumberIsNoFile) {
     const auto part = read_one("1.5 s\n0.5 x\n... [100%]\n3 passed in 0.1s\n");
     EXPECT_EQ(part.cases.size(), 3u);
     for (const CaseRecord& c : part.cases) EXPECT_FALSE(c.id.starts_with("0.5")) << c.id;
 }
 
-TEST(PytestForeign, ClosingsAloneAreSessions) {
+TEST(PytestImport, ClosingsAloneAreSessions) {
     const auto parts = read("1 failed, 2 passed in 0.10s\n3 passed in 0.20s\n4 passed in 0.30s\n");
     ASSERT_EQ(parts.size(), 3u);
     EXPECT_EQ(parts[0].cases.size(), 3u);
@@ -402,7 +402,7 @@ TEST(PytestForeign, ClosingsAloneAreSessions) {
     EXPECT_TRUE(is_ambiguous("3 passed in 0.20s\n"));
 }
 
-TEST(PytestForeign, UnnamedTestsOfASecondSessionHaveOtherIds) {
+TEST(PytestImport, UnnamedTestsOfASecondSessionHaveOtherIds) {
     const auto parts =
         read("..   [100%]\n2 passed in 0.01s\n.s   [100%]\n1 passed, 1 skipped in 0.01s\n");
     ASSERT_EQ(parts.size(), 2u);
@@ -413,7 +413,7 @@ TEST(PytestForeign, UnnamedTestsOfASecondSessionHaveOtherIds) {
 }
 
 // Beside a whole session, in front of it and behind it.
-TEST(PytestForeign, CharactersOfASessionThatWasCutOffAreTests) {
+TEST(PytestImport, CharactersOfASessionThatWasCutOffAreTests) {
     const std::string verbose = session(
         "collecting ... collected 1 item\n\nt.py::a PASSED [100%]\n" + ruled("1 passed in 0.01s"));
     for (const std::string cut : {"..bash: line 1: 28504 Killed     python -m pytest -q\n",
@@ -441,7 +441,7 @@ TEST(PytestForeign, CharactersOfASessionThatWasCutOffAreTests) {
                             "t.py::<unnamed 3> crashed", "some.log::<unnamed 1> not_run"));
 }
 
-TEST(PytestForeign, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {
+TEST(PytestImport, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {
     const ModuleRecord part =
         read_one(session("2 workers [3 items]\nscheduling tests via LoadScheduling\n\n"
                          "t.py::test_a /home/me/t.py:3: UserWarning: slow\n"
@@ -457,7 +457,7 @@ TEST(PytestForeign, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {
 }
 
 // A worker that dies prints on the line of a test that another one ended.
-TEST(PytestForeign, WhatADyingWorkerPrintsIsNoPartOfAName) {
+TEST(PytestImport, WhatADyingWorkerPrintsIsNoPartOfAName) {
     const ModuleRecord part =
         read_one(session("2 workers [2 items]\n\n"
                          "[gw0] [ 50%] PASSED t.py::test_a Fatal Python error: Segmentation fault\n"
@@ -469,7 +469,7 @@ TEST(PytestForeign, WhatADyingWorkerPrintsIsNoPartOfAName) {
 }
 
 // pytest of tests that run unittest.
-TEST(PytestForeign, ASessionWhoseTestsRunUnittest) {
+TEST(PytestImport, ASessionWhoseTestsRunUnittest) {
     const std::string inner = "test_ok (t.Inner.test_ok) ... ok\n\n" + std::string(70, '-') +
                               "\nRan 1 test in 0.001s\n\nOK\n";
     const std::string log = session("collecting ... collected 1 item\n\nt.py::test_a " + inner +
@@ -485,7 +485,7 @@ TEST(PytestForeign, ASessionWhoseTestsRunUnittest) {
 }
 
 // pytest -v -s: behind the name of a test stands what it prints first.
-TEST(PytestForeign, ALineOfATestThatATestPrinted) {
+TEST(PytestImport, ALineOfATestThatATestPrinted) {
     const ModuleRecord part =
         read_one(session("collecting ... collected 2 items\n\n"
                          "t.py::test_lines t.py::test_ghost PASSED      [ 50%]\nmore\nFAILED\n"
@@ -497,7 +497,7 @@ TEST(PytestForeign, ALineOfATestThatATestPrinted) {
 }
 
 // As pytest -q prints it: it has not said how many it collected.
-TEST(PytestForeign, AQuietSessionThatWasStoppedIsNotAllThatWasAskedFor) {
+TEST(PytestImport, AQuietSessionThatWasStoppedIsNotAllThatWasAskedFor) {
     const auto stopped = [](const std::string& characters, const std::string& by) {
         return read_one(characters + "\n" + std::string(30, '!') + " " + by + " " +
                         std::string(31, '!') + "\n/tmp/test_a.py:4: KeyboardInterrupt\n" +
@@ -517,7 +517,7 @@ TEST(PytestForeign, AQuietSessionThatWasStoppedIsNotAllThatWasAskedFor) {
 }
 
 // Quadratic, each takes minutes.
-TEST(PytestForeign, LongLinesAndManySubtestsTakeNoLonger) {
+TEST(PytestImport, LongLinesAndManySubtestsTakeNoLonger) {
     const std::string words = repeated(" PASSED [x", 100'000);
     EXPECT_EQ(read_one(session("t.py::test_a" + words + "\n")).cases.size(), 1u);
     const std::string heading = repeated("a. b", 100'000);

@@ -1,4 +1,4 @@
-// What holds of the parts of any foreign file, whatever its bytes. Shared by the tests of all
+// Invariants of the parts of any imported file, whatever its bytes. Shared by the tests of all
 // dialects.
 #pragma once
 
@@ -8,19 +8,20 @@
 #include <unordered_set>
 #include <vector>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/text.h"
 
 namespace compat::parsers::testing {
 
-struct ForeignParts {
+struct ImportedParts {
     std::vector<ModuleRecord> parts;
     std::vector<Diagnostic> diagnostics;
 };
 
-inline ForeignParts foreign_parts(Dialect dialect, std::string_view name, std::string_view bytes) {
-    ForeignParts all;
-    all.diagnostics = read_foreign(
+inline ImportedParts imported_parts(Dialect dialect, std::string_view name,
+                                    std::string_view bytes) {
+    ImportedParts all;
+    all.diagnostics = read_imported(
         dialect, {name, bytes}, [&](ModuleRecord part) { all.parts.push_back(std::move(part)); });
     return all;
 }
@@ -56,8 +57,8 @@ inline std::string broken_case(const CaseRecord& c) {
 }
 
 // Reads the file and names the first invariant that does not hold; empty where all do.
-inline std::string broken_foreign_invariant(Dialect dialect, std::string_view bytes) {
-    const ForeignParts all = foreign_parts(dialect, "file.log", bytes);
+inline std::string broken_import_invariant(Dialect dialect, std::string_view bytes) {
+    const ImportedParts all = imported_parts(dialect, "file.log", bytes);
     std::vector<Diagnostic> diagnostics = all.diagnostics;
     for (const ModuleRecord& part : all.parts) {
         std::unordered_set<std::string> ids;

@@ -4,14 +4,14 @@
 
 #include <random>
 
-#include "tests/parsers/foreign_invariants.h"
 #include "tests/parsers/golden_files.h"
+#include "tests/parsers/import_invariants.h"
 #include "tests/parsers/monsters.h"
 
 namespace compat::parsers {
 namespace {
 
-using testing::broken_foreign_invariant;
+using testing::broken_import_invariant;
 using testing::filled;
 using testing::Monster;
 using testing::nested;
@@ -27,21 +27,21 @@ std::ostream& operator<<(std::ostream& out, const Sample& sample) { return out <
 
 std::string bytes_of(const Sample& sample) { return testing::golden_bytes(sample.file); }
 
-class ForeignHostile : public ::testing::TestWithParam<Sample> {};
+class ImportHostile : public ::testing::TestWithParam<Sample> {};
 
-TEST_P(ForeignHostile, IsThere) { EXPECT_FALSE(bytes_of(GetParam()).empty()); }
+TEST_P(ImportHostile, IsThere) { EXPECT_FALSE(bytes_of(GetParam()).empty()); }
 
-TEST_P(ForeignHostile, CutAnywhere) {
+TEST_P(ImportHostile, CutAnywhere) {
     const std::string bytes = bytes_of(GetParam());
     for (size_t cut = 0; cut <= bytes.size(); cut += 1 + cut / 97)
-        ASSERT_EQ(broken_foreign_invariant(GetParam().dialect, bytes.substr(0, cut)), "")
+        ASSERT_EQ(broken_import_invariant(GetParam().dialect, bytes.substr(0, cut)), "")
             << "cut at " << cut;
     for (size_t cut = 0; cut <= bytes.size(); cut += 1 + cut / 47)
-        ASSERT_EQ(broken_foreign_invariant(GetParam().dialect, bytes.substr(cut)), "")
+        ASSERT_EQ(broken_import_invariant(GetParam().dialect, bytes.substr(cut)), "")
             << "from " << cut;
 }
 
-TEST_P(ForeignHostile, Mutated) {
+TEST_P(ImportHostile, Mutated) {
     const std::string source = bytes_of(GetParam());
     std::mt19937 random(static_cast<unsigned>(source.size()));
     for (int round = 0; round < 100; ++round) {
@@ -66,12 +66,12 @@ TEST_P(ForeignHostile, Mutated) {
                     bytes.insert(at, std::string(length, static_cast<char>(random())));
             }
         }
-        ASSERT_EQ(broken_foreign_invariant(GetParam().dialect, bytes), "") << "round " << round;
+        ASSERT_EQ(broken_import_invariant(GetParam().dialect, bytes), "") << "round " << round;
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Real, ForeignHostile,
+    Real, ImportHostile,
     ::testing::Values(Sample{Dialect::unittest_text, "whole-unittest-3.13.0/durations.log"},
                       Sample{Dialect::unittest_text, "whole-unittest-3.9.18/quiet.log"},
                       Sample{Dialect::unittest_text, "whole-unittest-3.11.7/xmlrunner.log"},
@@ -86,14 +86,14 @@ INSTANTIATE_TEST_SUITE_P(
                       Sample{Dialect::torchdevice_log, "torchdevice/overall.log"},
                       Sample{Dialect::torchdevice_json, "torchdevice/summary.json"}));
 
-class ForeignMonsters : public ::testing::TestWithParam<Monster> {};
+class ImportMonsters : public ::testing::TestWithParam<Monster> {};
 
 // In every dialect.
-TEST_P(ForeignMonsters, AreReadInProportionToTheirSize) {
+TEST_P(ImportMonsters, AreReadInProportionToTheirSize) {
     testing::expect_read_in_proportion(GetParam(), [](std::string_view text) {
         std::string broken;
         for (const std::string_view name : kDialectNames)
-            if (const std::string why = broken_foreign_invariant(*dialect_of(name), text);
+            if (const std::string why = broken_import_invariant(*dialect_of(name), text);
                 !why.empty())
                 broken += std::string(name) + ": " + why + "\n";
         return broken;
@@ -432,7 +432,7 @@ std::vector<Monster> monsters() {
     };
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ForeignMonsters, ::testing::ValuesIn(monsters()),
+INSTANTIATE_TEST_SUITE_P(All, ImportMonsters, ::testing::ValuesIn(monsters()),
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace

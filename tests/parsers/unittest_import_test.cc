@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-#include "parsers/import/foreign.h"
+#include "parsers/import/importers.h"
 #include "parsers/import/unittest/header.h"
 #include "parsers/import/unittest/text.h"
 #include "parsers/text.h"
@@ -28,7 +28,7 @@ struct Read {
 Read read(std::string_view text, std::string_view name = "some.log") {
     Read out;
     EXPECT_EQ(recognise(signs_in(text)), Dialect::unittest_text);
-    out.diagnostics = read_foreign(Dialect::unittest_text, {name, text}, [&](ModuleRecord part) {
+    out.diagnostics = read_imported(Dialect::unittest_text, {name, text}, [&](ModuleRecord part) {
         out.parts.push_back(std::move(part));
     });
     return out;
@@ -126,7 +126,7 @@ std::vector<std::string> states(const Read& found) {
     return out;
 }
 
-TEST(UnittestForeign, OneRunOverManyModules) {
+TEST(UnittestImport, OneRunOverManyModules) {
     const Read found = read(
         "test_x (tests.test_a.A.test_x) ... ok\n"
         "test_x (tests.test_b.B.test_x) ... skipped 'no'\n" +
@@ -138,7 +138,7 @@ TEST(UnittestForeign, OneRunOverManyModules) {
     EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
 }
 
-TEST(UnittestForeign, TotalsThatDoNotAddUpShow) {
+TEST(UnittestImport, TotalsThatDoNotAddUpShow) {
     const Read found = read("test_x (m.A.test_x) ... ok\ntest_y (m.A.test_y) ... FAIL\n" +
                             closing("3 tests", "FAILED (failures=2)"));
     ASSERT_EQ(found.parts.size(), 1u);
@@ -148,7 +148,7 @@ TEST(UnittestForeign, TotalsThatDoNotAddUpShow) {
                             ::testing::HasSubstr("ambiguous: ")));
 }
 
-TEST(UnittestForeign, ARunThatBreaksOffIsOneOfItsOwn) {
+TEST(UnittestImport, ARunThatBreaksOffIsOneOfItsOwn) {
     const Read found = read(
         "test_x (m.A.test_x) ... ok\ntest_y (m.A.test_y) ... Segmentation "
         "fault\n"
@@ -164,7 +164,7 @@ TEST(UnittestForeign, ARunThatBreaksOffIsOneOfItsOwn) {
     EXPECT_THAT(mismatches(found.parts[1]), IsEmpty());
 }
 
-TEST(UnittestForeign, OfTwoTestsOnOneLineTheFirstIsOfARunThatBrokeOff) {
+TEST(UnittestImport, OfTwoTestsOnOneLineTheFirstIsOfARunThatBrokeOff) {
     const std::string line = "test_a (m.A.test_a) ... test_b (m.A.test_b) ... ok\n";
     EXPECT_THAT(states(read(line + closing("1 test", "OK"))), ElementsAre("not_run", "passed"));
     // Up to Python 3.10 so does a test whose sub-tests fail.
@@ -173,7 +173,7 @@ TEST(UnittestForeign, OfTwoTestsOnOneLineTheFirstIsOfARunThatBrokeOff) {
     EXPECT_THAT(states(found), ElementsAre("failed passed"));
 }
 
-TEST(UnittestForeign, AFunctionIsATestOfItsModule) {
+TEST(UnittestImport, AFunctionIsATestOfItsModule) {
     const Read found =
         read("unittest.case.FunctionTestCase (check) ... ok\n" + closing("1 test", "OK"));
     ASSERT_EQ(found.parts.size(), 1u);
@@ -183,7 +183,7 @@ TEST(UnittestForeign, AFunctionIsATestOfItsModule) {
     EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
 }
 
-TEST(UnittestForeign, ARunThatIsNotVerboseAddsUp) {
+TEST(UnittestImport, ARunThatIsNotVerboseAddsUp) {
     const Read found = read(fmt::format(".F.sxu.\n{}\nFAIL: test_x (m.A.test_x)\n{}\n"
                                         "Traceback (most recent call last):\n"
                                         "  File \"m.py\", line 3, in test_x\nAssertionError: no\n",
@@ -204,7 +204,7 @@ TEST(UnittestForeign, ARunThatIsNotVerboseAddsUp) {
                                  "m.py::<unnamed 6> xpassed"));
 }
 
-TEST(UnittestForeign, PrintsBetweenCharactersAreToldByTheClosing) {
+TEST(UnittestImport, PrintsBetweenCharactersAreToldByTheClosing) {
     const Read found = read("..printed.\nmore\n.\n" + closing("4 tests", "OK"), "dots.log");
     ASSERT_EQ(found.parts.size(), 1u);
     EXPECT_EQ(found.parts[0].cases.size(), 4u);
@@ -214,14 +214,14 @@ TEST(UnittestForeign, PrintsBetweenCharactersAreToldByTheClosing) {
     EXPECT_TRUE(is_ambiguous(read("..printed.\nmore\n.\n" + closing("4 tests", "OK (skipped=1)"))));
 }
 
-TEST(UnittestForeign, PrintsWithoutALineEndAreOfTheirRun) {
+TEST(UnittestImport, PrintsWithoutALineEndAreOfTheirRun) {
     const Read found = read("epoch 1.epoch 2.epoch 3.epoch 4." + closing("4 tests", "OK") + "." +
                             closing("1 test", "OK"));
     EXPECT_THAT(states(found), ElementsAre("passed passed passed passed", "passed"));
     for (const ModuleRecord& part : found.parts) EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
-TEST(UnittestForeign, CharactersThatNoClosingCountsAreInDoubt) {
+TEST(UnittestImport, CharactersThatNoClosingCountsAreInDoubt) {
     const std::string good = closing("2 tests", "OK");
     for (const std::string between : {"\n", ""})
         EXPECT_TRUE(is_ambiguous(read(".F..s" + between + ".." + good))) << between;
@@ -239,7 +239,7 @@ TEST(UnittestForeign, CharactersThatNoClosingCountsAreInDoubt) {
 }
 
 // Beside a whole run, in front of it and behind it.
-TEST(UnittestForeign, CharactersOfARunThatWasCutOffAreTests) {
+TEST(UnittestImport, CharactersOfARunThatWasCutOffAreTests) {
     const std::string verbose = "a (m.I.a) ... ok\n" + closing("1 test", "OK");
     const std::string quiet = "..." + closing("3 tests", "OK");
     for (const std::string cut : {"..bash: line 1: 28504 Killed      python -m unittest u\n",
@@ -268,7 +268,7 @@ TEST(UnittestForeign, CharactersOfARunThatWasCutOffAreTests) {
 }
 
 // As a framework does that a test calls: result.printErrors().
-TEST(UnittestForeign, SectionsThatATestPrintsAreNotTheRuns) {
+TEST(UnittestImport, SectionsThatATestPrintsAreNotTheRuns) {
     const std::string own = section("FAIL: runTest (m.Inner.runTest)");
     const std::string last = section("FAIL: test_3 (m.A.test_3)");
     const Read found = read("test_1 (m.A.test_1) ... F\n" + own +
@@ -284,7 +284,7 @@ TEST(UnittestForeign, SectionsThatATestPrintsAreNotTheRuns) {
     EXPECT_THAT(states(before_own), ElementsAre("failed passed"));
 }
 
-TEST(UnittestForeign, ACrashThatTheLogNamesIsTheTests) {
+TEST(UnittestImport, ACrashThatTheLogNamesIsTheTests) {
     const std::string dump =
         "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f (most recent call "
         "first):\n  File \"m.py\", line 3 in test_is_ok\n";
@@ -304,7 +304,7 @@ TEST(UnittestForeign, ACrashThatTheLogNamesIsTheTests) {
                 ElementsAre("passed not_run"));
 }
 
-TEST(UnittestForeign, AClosingInWhatAFailedTestPrintedIsNotTheRuns) {
+TEST(UnittestImport, AClosingInWhatAFailedTestPrintedIsNotTheRuns) {
     const std::string printed = "\nStdout:\n.\n" + closing("1 test", "OK");
     const Read verbose = read("test_a (m.A.test_a) ... ok\ntest_c (m.A.test_c) ... FAIL\n\n" +
                               section("FAIL: test_c (m.A.test_c)") + printed +
@@ -318,7 +318,7 @@ TEST(UnittestForeign, AClosingInWhatAFailedTestPrintedIsNotTheRuns) {
     for (const Read& found : {verbose, quiet}) EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
 }
 
-TEST(UnittestForeign, AVerboseRunWithinATestDoesNotSplitTheRun) {
+TEST(UnittestImport, AVerboseRunWithinATestDoesNotSplitTheRun) {
     const Read found = read(
         "test_a (m.A.test_a) ... ok\ntest_n (m.A.test_n) ... test_q (m.I.test_q) ... FAIL\n\n" +
         section("FAIL: test_q (m.I.test_q)") + closing("1 test", "FAILED (failures=1)") +
@@ -327,7 +327,7 @@ TEST(UnittestForeign, AVerboseRunWithinATestDoesNotSplitTheRun) {
     EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
 }
 
-TEST(UnittestForeign, RunsWithinTestsOfARunThatIsNotVerboseAreInDoubt) {
+TEST(UnittestImport, RunsWithinTestsOfARunThatIsNotVerboseAreInDoubt) {
     const std::string inner = closing("2 tests", "OK");
     EXPECT_TRUE(is_ambiguous(
         read("...." + inner + "..." + inner + "..s" + closing("6 tests", "OK (skipped=1)"))));
@@ -336,7 +336,7 @@ TEST(UnittestForeign, RunsWithinTestsOfARunThatIsNotVerboseAreInDoubt) {
     EXPECT_TRUE(is_ambiguous(read("...." + inner + ".." + closing("2 tests", "OK"))));
 }
 
-TEST(UnittestForeign, OfTestsWithOneNameTheRightOneBroke) {
+TEST(UnittestImport, OfTestsWithOneNameTheRightOneBroke) {
     const std::string header = "test_1 (m.A.test_1) ... ";
     const Read found =
         read(header + "ok\n" + header + "FAIL\ntest_2 (m.A.test_2) ... ok\n" + header + "ok\n\n" +
@@ -349,7 +349,7 @@ TEST(UnittestForeign, OfTestsWithOneNameTheRightOneBroke) {
                 ElementsAre("failed"));
 }
 
-TEST(UnittestForeign, UnnamedTestsAreBoundedByFile) {
+TEST(UnittestImport, UnnamedTestsAreBoundedByFile) {
     std::string dots;
     for (int i = 0; i < 3; ++i) dots += std::string(150'000, '.') + closing("150000 tests", "OK");
     size_t rows = 0;
@@ -360,14 +360,14 @@ TEST(UnittestForeign, UnnamedTestsAreBoundedByFile) {
     EXPECT_FALSE(found.parts[2].diagnostics.empty());
 }
 
-TEST(UnittestForeign, UnnamedTestsOfASecondRunHaveOtherIds) {
+TEST(UnittestImport, UnnamedTestsOfASecondRunHaveOtherIds) {
     const Read found = read(".." + closing("2 tests", "OK") + "." + closing("1 test", "OK"));
     ASSERT_EQ(found.parts.size(), 2u);
     EXPECT_EQ(found.parts[0].cases.back().id, "some.log::<unnamed 2>");
     EXPECT_EQ(found.parts[1].cases.front().id, "some.log::<unnamed 3>");
 }
 
-TEST(UnittestForeign, ManySubTestsAndClosingsAreReadInTime) {
+TEST(UnittestImport, ManySubTestsAndClosingsAreReadInTime) {
     std::string text = "test_s (m.A.test_s) ... ";
     for (int i = 0; i < 100'000; ++i)
         text += fmt::format("\n  test_s (m.A.test_s) (i={}) ... skipped 'no'", i);
@@ -388,7 +388,7 @@ std::int64_t in_state(const Read& out, State state) {
 }
 
 // What another program announces is a run of its own, however little the one before left.
-TEST(UnittestForeign, ARunThatBrokeOffIsNoPartOfTheNextProgramsRun) {
+TEST(UnittestImport, ARunThatBrokeOffIsNoPartOfTheNextProgramsRun) {
     const Read quiet = read(
         "Running test_a ... [2024-05-01 12:34:56.1]\n..F\nSegmentation fault (core dumped)\n"
         "Running test_b ... [2024-05-01 12:34:56.1]\n" +
@@ -417,14 +417,14 @@ TEST(UnittestForeign, ARunThatBrokeOffIsNoPartOfTheNextProgramsRun) {
 }
 
 // `python -m unittest -q` prints no characters; what looks like one is in what the tests print.
-TEST(UnittestForeign, WithoutCharactersTheClosingAloneCounts) {
+TEST(UnittestImport, WithoutCharactersTheClosingAloneCounts) {
     const std::string closing = std::string(70, '-') + "\nRan 6 tests in 0.001s\n\nOK\n";
     const Read out = read("loss 0.5 after 3 steps\n" + closing + "epoch 1. E\n" + closing);
     ASSERT_EQ(out.parts.size(), 2U);
     EXPECT_EQ(in_state(out, State::passed), 12);
 }
 
-TEST(UnittestForeign, NoTestIsFoundWithinAWord) {
+TEST(UnittestImport, NoTestIsFoundWithinAWord) {
     const Read out = read(
         "test_a (m.T.test_a) ... ok\nFetching latest (v1.2) ... done\n"
         "Loaded mytestdata (torch.nn) ... ok\ntest_b (m.T.test_b) ... ok\n\n" +
@@ -435,7 +435,7 @@ TEST(UnittestForeign, NoTestIsFoundWithinAWord) {
 }
 
 // One test that failed, and sections without end that it printed.
-TEST(UnittestForeign, ManySectionsAreReadInTime) {
+TEST(UnittestImport, ManySectionsAreReadInTime) {
     const std::string rule(70, '='), thin(70, '-');
     std::string folded = "F\n" + rule + "\nFAIL: test_a (m.T)\n" + thin + "\ntext\n\n";
     std::string left = "test_a (m.T.test_a) ... FAIL\n\n";
@@ -450,7 +450,7 @@ TEST(UnittestForeign, ManySectionsAreReadInTime) {
     EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
 }
 
-TEST(UnittestForeign, OffsetsAreThoseOfTheFile) {
+TEST(UnittestImport, OffsetsAreThoseOfTheFile) {
     const std::string text = wrapped("test_x (m.A.test_x) ... ok\n" + closing("2 tests", "OK"));
     const Read found = read(text);
     ASSERT_EQ(found.parts.size(), 1u);
@@ -459,7 +459,7 @@ TEST(UnittestForeign, OffsetsAreThoseOfTheFile) {
               static_cast<std::int64_t>(text.rfind("\n", text.find(kRule)) + 1));
 }
 
-TEST(UnittestForeign, PyTorchsOwnLogs) {
+TEST(UnittestImport, PyTorchsOwnLogs) {
     const Read found = read(fmt::format(
         "Running test_ops 1/2 ... [2024-05-01 12:34:56.123456]\n\nRunning tests...\n{1}\n"
         "test_a (__main__.TestX) ... ok (0.012s)\n"
@@ -486,7 +486,7 @@ TEST(UnittestForeign, PyTorchsOwnLogs) {
 }
 
 // With -b, what a test that broke had printed stands once more behind its line.
-TEST(UnittestForeign, SectionsAmongWhatABufferedTestPrinted) {
+TEST(UnittestImport, SectionsAmongWhatABufferedTestPrinted) {
     const std::string rule(70, '-');
     const std::string twice(70, '=');
     const std::string phantom = "\nStderr:\n" + twice + "\nFAIL: test_p (t.T.test_p)\n" + rule +
@@ -507,7 +507,7 @@ TEST(UnittestForeign, SectionsAmongWhatABufferedTestPrinted) {
     EXPECT_EQ(parts[0].cases[2].state, State::passed);
 }
 
-TEST(UnittestForeign, TheLineOfATestThatATestPrintedIsItsOutput) {
+TEST(UnittestImport, TheLineOfATestThatATestPrintedIsItsOutput) {
     const Read found = read(
         "test_a (t.T.test_a) ... ok\ntest_b (t.T.test_b) ... test_ghost (t.T.test_ghost) ... ok\n"
         "ok\ntest_c (t.T.test_c) ... ok\n" +
@@ -517,7 +517,7 @@ TEST(UnittestForeign, TheLineOfATestThatATestPrintedIsItsOutput) {
 }
 
 // Nothing tells such lines from those of the run.
-TEST(UnittestForeign, LinesOfTestsThatATestPrintedDoNotAddUp) {
+TEST(UnittestImport, LinesOfTestsThatATestPrintedDoNotAddUp) {
     for (const std::string& text : {".test_ghost (t.T.test_ghost) ... ok\n.sx.\n" +
                                         closing("5 tests", "OK (skipped=1, expected failures=1)"),
                                     "test_a (m.C.test_a) ... ok\n[1/2] test_c (m.C.test_c)\nok\n" +

@@ -1,15 +1,15 @@
-// What all foreign dialects share: where a class is, and one run's cases by their modules.
-#include "parsers/import/foreign.h"
-
+// What all dialects share: where a class is, and one run's cases by their modules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "parsers/import/importers.h"
+
 namespace compat::parsers {
 namespace {
 
-TEST(Foreign, ADottedNameTellsModuleAndClass) {
+TEST(Importers, ADottedNameTellsModuleAndClass) {
     struct Row {
         const char *dotted, *path, *classes;
     };
@@ -29,7 +29,7 @@ TEST(Foreign, ADottedNameTellsModuleAndClass) {
     }
 }
 
-TEST(Foreign, WhatAFileQuotesIsNotItsDialect) {
+TEST(Importers, WhatAFileQuotesIsNotItsDialect) {
     std::string quoted;
     for (int i = 0; i < 50; ++i)
         quoted += "test_x (m.A.test_x) ... ok\n" + std::string(70, '-') + "\nRan 1 test in 0.1s\n";
@@ -52,7 +52,7 @@ TEST(Foreign, WhatAFileQuotesIsNotItsDialect) {
     EXPECT_EQ(recognise(signs_in("")), std::nullopt);
 }
 
-TEST(Foreign, ATextOfTwoFrameworksShowsSignsOfBoth) {
+TEST(Importers, ATextOfTwoFrameworksShowsSignsOfBoth) {
     const std::string rule(70, '-');
     const std::string unittest =
         "test_x (m.A.test_x) ... ok\n\n" + rule + "\nRan 1 test in 0.1s\n\nOK\n";
@@ -75,7 +75,7 @@ CaseRecord test(const char* id) {
     return c;
 }
 
-TEST(Foreign, CasesOfSeveralModulesAreARecordEach) {
+TEST(Importers, CasesOfSeveralModulesAreARecordEach) {
     ModuleRecord part;
     part.framework = "unittest";
     part.closing.emplace();

@@ -1,4 +1,4 @@
-#include "parsers/closing.h"
+#include "parsers/framework_summary.h"
 
 #include <fmt/format.h>
 
@@ -31,8 +31,8 @@ Counts counts_in(std::string_view text) {
     return counts;
 }
 
-// The closing whose "Ran" line begins at `ran`.
-std::optional<FoundClosing> unittest_closing_at(std::string_view log, size_t ran) {
+// The summary whose "Ran" line begins at `ran`.
+std::optional<FoundSummary> unittest_summary_at(std::string_view log, size_t ran) {
     std::string_view before = log.substr(0, ran - (ran > 0));
     if (before.ends_with('\r')) before.remove_suffix(1);
     if (!before.ends_with(kRule)) return std::nullopt;
@@ -41,12 +41,12 @@ std::optional<FoundClosing> unittest_closing_at(std::string_view log, size_t ran
     lines.next();
     const std::string_view first = lines.line();
     if (!lines.next() || !lines.line().empty() || !lines.next()) return std::nullopt;
-    auto closing = unittest_closing_of(first, lines.line());
-    if (!closing) return std::nullopt;
-    return FoundClosing{.closing = std::move(*closing), .begin = rule, .end = lines.after()};
+    auto summary = read_unittest_summary(first, lines.line());
+    if (!summary) return std::nullopt;
+    return FoundSummary{.summary = std::move(*summary), .begin = rule, .end = lines.after()};
 }
 
-// After a closing that a test had printed, tests have lines yet.
+// After a summary that a test had printed, tests have lines yet.
 bool tests_follow(std::string_view log, size_t from) {
     for (Lines lines(log, from); lines.next();) {
         const auto header = header_of(lines.line());
@@ -55,30 +55,30 @@ bool tests_follow(std::string_view log, size_t from) {
     return false;
 }
 
-std::optional<FoundClosing> find_unittest_closing(std::string_view log) {
+std::optional<FoundSummary> find_unittest_summary(std::string_view log) {
     for (size_t at = log.size(); at > 0;) {
         at = log.rfind("\nRan ", at - 1);
         if (at == std::string_view::npos) return std::nullopt;
-        auto found = unittest_closing_at(log, at + 1);
+        auto found = unittest_summary_at(log, at + 1);
         if (found) return tests_follow(log, found->end) ? std::nullopt : found;
     }
     return std::nullopt;
 }
 
-std::optional<FoundClosing> find_pytest_closing(std::string_view log) {
+std::optional<FoundSummary> find_pytest_summary(std::string_view log) {
     for (size_t end = log.size(); end > 0;) {
         const size_t stop = log[end - 1] == '\n' ? end - 1 : end;
         const size_t newline = stop == 0 ? std::string_view::npos : log.rfind('\n', stop - 1);
         const size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
-        if (auto closing = pytest_closing_of(log.substr(begin, stop - begin)))
-            return FoundClosing{.closing = std::move(*closing), .begin = begin, .end = end};
+        if (auto summary = read_pytest_summary(log.substr(begin, stop - begin)))
+            return FoundSummary{.summary = std::move(*summary), .begin = begin, .end = end};
         end = begin;
     }
     return std::nullopt;
 }
 
 // Adds the counts of a line to those that are there.
-void add(Closing& to, std::string_view text, const Counts& counts) {
+void add(FrameworkSummary& to, std::string_view text, const Counts& counts) {
     to.text += (to.text.empty() ? "" : " ") + valid_utf8(text);
     for (const auto& [word, count] : counts) {
         const auto known = std::find_if(to.counts.begin(), to.counts.end(),
@@ -94,15 +94,15 @@ void add(Closing& to, std::string_view text, const Counts& counts) {
 // below:". The last ones of each start of the binary: the harness starts it more than once where
 // its filter would be too long for one command line, and says so before each ("harness: invocation
 // 2 of 3").
-std::optional<FoundClosing> find_gtest_closing(std::string_view log) {
+std::optional<FoundSummary> find_gtest_summary(std::string_view log) {
     static const Pattern ran(R"(\[==========\] (\d+) tests? from .* ran\..*)");
     static const Pattern counted(
         R"(\[  (PASSED |SKIPPED|FAILED ) ?\] (\d+) tests?(?:\.|, listed below:))");
-    FoundClosing all, last;
+    FoundSummary all, last;
     const auto end_invocation = [&] {
-        if (!last.closing.ran) return false;
-        all.closing.ran = all.closing.ran.value_or(0) + *last.closing.ran;
-        add(all.closing, last.closing.text, last.closing.counts);
+        if (!last.summary.ran) return false;
+        all.summary.ran = all.summary.ran.value_or(0) + *last.summary.ran;
+        add(all.summary, last.summary.text, last.summary.counts);
         all.begin = all.end == 0 ? last.begin : all.begin;
         all.end = last.end;
         last = {};
@@ -118,27 +118,27 @@ std::optional<FoundClosing> find_gtest_closing(std::string_view log) {
         if (!line.starts_with('[')) continue;
         if (const auto found = ran.match(line)) {
             last = {
-                .closing = {.text = valid_utf8(line), .ran = number_of((*found)[1]), .counts = {}},
+                .summary = {.text = valid_utf8(line), .ran = number_of((*found)[1]), .counts = {}},
                 .begin = lines.offset(),
                 .end = lines.after()};
-        } else if (const auto count = counted.match(line); count && last.closing.ran) {
+        } else if (const auto count = counted.match(line); count && last.summary.ran) {
             std::string word(trimmed((*count)[1]));
             for (char& c : word) c = static_cast<char>(std::tolower(c));
-            add(last.closing, line, {{word, number_of((*count)[2]).value_or(0)}});
+            add(last.summary, line, {{word, number_of((*count)[2]).value_or(0)}});
             last.end = lines.after();
         }
     }
-    if (!end_invocation() && (invoked || !all.closing.ran)) return std::nullopt;
+    if (!end_invocation() && (invoked || !all.summary.ran)) return std::nullopt;
     return all;
 }
 
 // "67% tests passed, 1 tests failed out of 3". A line that a test printed has its number in front.
-std::optional<FoundClosing> find_ctest_closing(std::string_view log) {
+std::optional<FoundSummary> find_ctest_summary(std::string_view log) {
     static const Pattern failed(R"(\d+% tests passed, (\d+) tests? failed out of (\d+))");
-    std::optional<FoundClosing> last;
+    std::optional<FoundSummary> last;
     for (Lines lines(log); lines.next();)
         if (const auto found = failed.match(lines.line()))
-            last = FoundClosing{{.text = valid_utf8(lines.line()),
+            last = FoundSummary{{.text = valid_utf8(lines.line()),
                                  .ran = number_of((*found)[2]),
                                  .counts = {{"failed", number_of((*found)[1]).value_or(0)}}},
                                 lines.offset(),
@@ -148,49 +148,50 @@ std::optional<FoundClosing> find_ctest_closing(std::string_view log) {
 
 }  // namespace
 
-std::optional<Closing> pytest_closing_of(std::string_view line) {
-    // A closing line is as wide as a terminal; a longer one need not be looked at.
+std::optional<FrameworkSummary> read_pytest_summary(std::string_view line) {
+    // A summary line is as wide as a terminal; a longer one need not be looked at.
     constexpr size_t kWidest = 2000;
-    static const Pattern closing(
+    static const Pattern line_of_summary(
         R"(=* ?((?:\d{1,18} [a-z ]+(?:, \d{1,18} [a-z ]+)*|no tests ran)) in \d+\.\d+s(?: \(.*\))? ?=*)");
     if (line.size() > kWidest || line.find(" in ") == std::string_view::npos) return std::nullopt;
     const std::string plain = without_ansi(line);
     const std::string_view text = trimmed(plain);
-    const auto found = closing.match(text);
+    const auto found = line_of_summary.match(text);
     if (!found) return std::nullopt;
-    return Closing{.text = valid_utf8(text), .ran = {}, .counts = counts_in((*found)[1])};
+    return FrameworkSummary{.text = valid_utf8(text), .ran = {}, .counts = counts_in((*found)[1])};
 }
 
-std::optional<Closing> unittest_closing_of(std::string_view ran, std::string_view verdict) {
+std::optional<FrameworkSummary> read_unittest_summary(std::string_view ran,
+                                                      std::string_view verdict) {
     static const Pattern tests(R"(Ran (\d{1,18}) tests? in .*s)");
     static const Pattern counts(
         R"((?:NO TESTS RAN|FAILED|OK)(?: \(([a-z ]+=\d{1,18}(?:, [a-z ]+=\d{1,18})*)\))?)");
     const auto count = tests.match(ran);
     const auto found = count ? counts.match(verdict) : std::nullopt;
     if (!found) return std::nullopt;
-    return Closing{.text = valid_utf8(fmt::format("{}: {}", ran, verdict)),
-                   .ran = number_of((*count)[1]),
-                   .counts = counts_in((*found)[1])};
+    return FrameworkSummary{.text = valid_utf8(fmt::format("{}: {}", ran, verdict)),
+                            .ran = number_of((*count)[1]),
+                            .counts = counts_in((*found)[1])};
 }
 
-std::optional<FoundClosing> find_closing(std::string_view log, std::string_view framework) {
+std::optional<FoundSummary> find_summary(std::string_view log, std::string_view framework) {
     const auto known = compat::framework_of(framework);
     if (!known) return std::nullopt;
     switch (*known) {
         case Framework::unittest:
-            return find_unittest_closing(log);
+            return find_unittest_summary(log);
         case Framework::pytest:
-            return find_pytest_closing(log);
+            return find_pytest_summary(log);
         case Framework::gtest:
-            return find_gtest_closing(log);
+            return find_gtest_summary(log);
         case Framework::ctest:
-            return find_ctest_closing(log);
+            return find_ctest_summary(log);
     }
     return std::nullopt;
 }
 
-std::int64_t count_in(const Closing& closing, std::string_view word) {
-    for (const auto& [key, count] : closing.counts)
+std::int64_t count_in(const FrameworkSummary& summary, std::string_view word) {
+    for (const auto& [key, count] : summary.counts)
         if (key == word) return count;
     return 0;
 }

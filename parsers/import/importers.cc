@@ -19,7 +19,7 @@ namespace {
 struct DialectReader {
     Dialect dialect;
     int (*likeness)(std::string_view beginning, std::string_view end);
-    std::vector<Diagnostic> (*read)(const ImportedFile& file, const SeePart& see);
+    std::vector<Diagnostic> (*read)(const ResultFile& file, const SeePart& see);
 };
 
 constexpr std::array kReaders{
@@ -76,8 +76,8 @@ std::vector<Dialect> others_in(const Signs& signs, Dialect dialect) {
     return others;
 }
 
-std::vector<Diagnostic> read_imported(Dialect dialect, const ImportedFile& file,
-                                      const SeePart& see) {
+std::vector<Diagnostic> read_result_file(Dialect dialect, const ResultFile& file,
+                                         const SeePart& see) {
     bool empty = true;
     const SeePart seen = [&](ModuleRecord part) {
         empty = false;

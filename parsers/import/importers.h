@@ -29,7 +29,7 @@ inline constexpr std::array<std::string_view, 7> kDialectNames{
 }
 [[nodiscard]] std::optional<Dialect> dialect_of(std::string_view name);
 
-struct ImportedFile {
+struct ResultFile {
     std::string_view name;   // names the module where nothing in the file does
     std::string_view bytes;  // whole; need only live for the call
 };
@@ -60,8 +60,8 @@ using Signs = std::array<int, kDialectNames.size()>;
 // Hands on the file's parts in its order and keeps none. Gives what is to be said of the file as a
 // whole: a message that begins with kTotalsDiffer (text.h) is of its own totals over several of its
 // parts, which are not those of its tests. Never fails, on any bytes.
-[[nodiscard]] std::vector<Diagnostic> read_imported(Dialect dialect, const ImportedFile& file,
-                                                    const SeePart& see);
+[[nodiscard]] std::vector<Diagnostic> read_result_file(Dialect dialect, const ResultFile& file,
+                                                       const SeePart& see);
 
 // A part of several modules as one record a module, in the order of their first cases. A record of
 // one module comes back as it is; of several, each has its own cases, and no closing.

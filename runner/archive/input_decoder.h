@@ -1,5 +1,5 @@
 // Turns stdin, gzip and UTF-16 into plain UTF-8 files. Not here: reading results from them
-// (importers.h).
+// (imported_files.h).
 #pragma once
 
 #include <boost/interprocess/mapped_region.hpp>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <deque>
 #include <optional>
@@ -161,6 +162,7 @@ class Search {
     }
     // The passage is complete.
     [[nodiscard]] bool done() const { return done_; }
+    [[nodiscard]] bool began() const { return first_line_ != 0; }
 
     template <class Clean>
     [[nodiscard]] LogExcerpt result(const LastLines& read, Clean clean) const {
@@ -190,7 +192,15 @@ class Search {
     char heading_rule_ = 0;  // of the test's heading; 0: none was seen
 };
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+// Of each byte of a log.
+constexpr std::array<bool, 256> kIsWord = [] {
+    std::array<bool, 256> is{};
+    for (const char c :
+         std::string_view("0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        is[static_cast<unsigned char>(c)] = true;
+    return is;
+}();
+bool is_word(char c) { return kIsWord[static_cast<unsigned char>(c)]; }
 
 template <class See>
 void each_word(std::string_view text, See see) {
@@ -236,7 +246,8 @@ class Searches {
         for (const std::string& test : tests) names_.push_back(spellings(test));
         for (const auto& names : names_) searches_.emplace_back(names, lines);
         if (tests.size() > 1) words_.emplace(names_);
-        may_name_.assign(tests.size(), tests.size() == 1);
+        began_.resize(tests.size());
+        named_in_.resize(tests.size());
     }
 
     void see(std::string_view raw) {
@@ -244,21 +255,29 @@ class Searches {
         std::string_view plain = raw;
         if (raw.find('\x1b') != raw.npos) plain = cleared = parsers::without_ansi(raw);
         const LogLine line{raw, read_.number() + 1, rule_of(plain), rule_before_};
-        if (line.rule != 0)
-            for (Search& search : searches_) search.see_end(line, read_);
-        read_.add(raw);
-        if (words_) {
-            std::fill(may_name_.begin(), may_name_.end(), false);
-            words_->each_named(plain, [&](std::size_t test) { may_name_[test] = true; });
+        if (line.rule != 0) {
+            for (const std::size_t test : open_) searches_[test].see_end(line, read_);
+            done_ += std::erase_if(open_, [&](std::size_t test) { return searches_[test].done(); });
         }
-        for (std::size_t i = 0; i < searches_.size(); ++i)
-            searches_[i].see(line, plain, may_name_[i], read_);
+        read_.add(raw);
+        const auto see_named = [&](std::size_t test) {
+            if (named_in_[test] == line.number) return;
+            named_in_[test] = line.number;
+            searches_[test].see(line, plain, true, read_);
+            if (!began_[test] && searches_[test].began()) {
+                began_[test] = true;
+                open_.push_back(test);
+            }
+        };
+        if (words_)
+            words_->each_named(plain, see_named);
+        else if (!searches_.empty())
+            see_named(0);
+        for (const std::size_t test : open_)
+            if (named_in_[test] != line.number) searches_[test].see(line, plain, false, read_);
         rule_before_ = is_bare_rule(plain) ? line.rule : '\0';
     }
-    [[nodiscard]] bool done() const {
-        return std::all_of(searches_.begin(), searches_.end(),
-                           [](const Search& search) { return search.done(); });
-    }
+    [[nodiscard]] bool done() const { return done_ == searches_.size(); }
     template <class Clean>
     [[nodiscard]] std::vector<LogExcerpt> results(Clean clean) const {
         std::vector<LogExcerpt> results;
@@ -271,7 +290,10 @@ class Searches {
     std::vector<std::vector<std::string>> names_;  // by test
     std::vector<Search> searches_;
     std::optional<TestsByWord> words_;
-    std::vector<bool> may_name_;
+    std::vector<std::size_t> open_;  // the searches that have begun and are not done
+    std::vector<bool> began_;
+    std::vector<std::uint64_t> named_in_;  // by test: the last line that may name it; 0: none
+    std::size_t done_ = 0;
     char rule_before_ = 0;
 };
 

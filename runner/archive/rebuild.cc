@@ -9,7 +9,7 @@
 
 #include "runner/archive/gap_log.h"
 #include "runner/archive/gap_record.h"
-#include "runner/archive/importers.h"
+#include "runner/archive/imported_files.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_folder.h"
 #include "runner/archive/run_record.h"
@@ -173,7 +173,8 @@ class Rebuilder {
             {record.info, record.end, 0}, [&](const store::ModuleVisitor& see) -> Expected<void> {
                 if (imported->empty())
                     return each_recorded_module(record, folder_of(id), note_gone, see);
-                return each_imported_module(*imported, record.info.started, see);
+                return read_imported_modules(*imported, record.info.started, see)
+                    .map([](const ImportSums&) {});
             });
         if (!added) return added;
         ++from_folders_;

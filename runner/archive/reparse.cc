@@ -11,7 +11,7 @@
 #include "runner/analysis/verdict.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/archive/gap_log.h"
-#include "runner/archive/importers.h"
+#include "runner/archive/imported_files.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"
@@ -117,13 +117,7 @@ class ReparsedModules {
             return store_.each_module(run_.info.id, [&](store::StoredModule module) {
                 return reparse_attempts(module), see(std::move(module));
             });
-        const auto sums = read_imported(imported_, [&](store::JobResult job) {
-            store::StoredModule module;
-            module.path = job.record.path;
-            job.started = run_.info.started;
-            module.attempts.push_back(std::move(job));
-            return see(std::move(module));
-        });
+        const auto sums = read_imported_modules(imported_, run_.info.started, see);
         if (!sums) return tl::unexpected(sums.error());
         facts_.collected = static_cast<long>(sums->collected);
         facts_.unexpected = !sums->unexpected.empty();

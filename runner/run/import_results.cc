@@ -7,7 +7,7 @@
 #include <random>
 
 #include "runner/analysis/verdict.h"
-#include "runner/archive/importers.h"
+#include "runner/archive/imported_files.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
 #include "runner/archive/temp_output.h"
@@ -68,14 +68,13 @@ void print_notes(const std::vector<std::string>& notes) {
 
 store::RunInfo run_info(const ImportRequest& request, const config::Invocation& invocation,
                         const config::Settings& settings, const archive::RunFolder& run,
-                        const std::string& series, const std::vector<archive::ImportedFile>& files,
-                        const std::set<std::string>& frameworks) {
+                        const std::string& series,
+                        const std::vector<archive::ImportedFile>& files) {
     store::RunInfo info;
     info.id = run.id;
     info.suite = request.suite;
     info.series = series;
     info.started = run.started;
-    info.framework = fmt::format("{}", fmt::join(frameworks, "+"));
     info.shim = false;
     info.device = request.device;
     info.fallback = false;
@@ -87,6 +86,22 @@ store::RunInfo run_info(const ImportRequest& request, const config::Invocation& 
     info.fingerprint = archive::describe_files(files);
     info.folder = "runs/" + run.id;
     return info;
+}
+
+// Completes a run by what its files hold, and returns the command's exit code.
+ExitCode complete(store::StoredRun& run, const archive::ImportSums& sums) {
+    analysis::RunFacts facts;
+    facts.collected = static_cast<long>(sums.collected);
+    facts.unaccounted = !sums.mismatches.empty();
+    facts.unexpected = !sums.unexpected.empty();
+    const ExitCode code = analysis::exit_code(facts);
+    run.info.framework = fmt::format("{}", fmt::join(sums.frameworks, "+"));
+    run.end->finished = SystemClock().wall();
+    run.end->duration_s = run.duration_s = sums.duration_s;
+    run.end->exit_code = static_cast<int>(code);
+    run.end->accounting_closed = sums.mismatches.empty();
+    run.end->mismatches = sums.mismatches;
+    return code;
 }
 
 }  // namespace
@@ -125,43 +140,32 @@ Expected<ExitCode> import_results(const ImportRequest& request,
     if (auto copied = copy_into(run.folder, room, *files); !copied)
         return tl::unexpected(copied.error());
 
-    // The first pass finds frameworks and totals; the second stores the modules.
-    const auto look =
-        archive::read_imported(*files, [](const store::JobResult&) { return Expected<void>(); });
-    if (!look) return tl::unexpected(look.error());
-    if (look->frameworks.empty())
-        return fail(ErrorKind::usage, "no results in these files",
-                    look->notes.empty() ? first_unread(*files) : look->notes.front());
+    store::StoredRun stored{
+        run_info(request, invocation, *settings, run, series, *files),
+        store::RunEnd{.finished = run.started, .mismatches = {}, .not_run_reason = {}}, 0};
+    archive::ImportSums sums;
+    ExitCode code = ExitCode::ok;
+    const auto added =
+        store->add_run(stored, [&](const store::ModuleVisitor& see) -> Expected<void> {
+            if (auto read = archive::read_imported_modules(*files, run.started, see))
+                sums = std::move(*read);
+            else
+                return tl::unexpected(read.error());
+            if (sums.frameworks.empty())
+                return fail(ErrorKind::usage, "no results in these files",
+                            sums.notes.empty() ? first_unread(*files) : sums.notes.front());
+            code = complete(stored, sums);
+            return archive::record_run(run.folder, stored.info)
+                .and_then([&] { return archive::record_end(run.folder, *stored.end); })
+                .map([&] { made.hold(); });
+        });
+    if (!added) return tl::unexpected(added.error());
+    made.keep();
     print_notes(notes);
-    print_notes(look->notes);
+    print_notes(sums.notes);
     for (const auto& file : *files)
         print("{}: {}\n", printable(file.name),
               file.unread.empty() ? std::string(name_of(file.dialect)) : printable(file.unread));
-
-    analysis::RunFacts facts;
-    facts.collected = static_cast<long>(look->collected);
-    facts.unaccounted = !look->mismatches.empty();
-    facts.unexpected = !look->unexpected.empty();
-    const ExitCode code = analysis::exit_code(facts);
-    store::StoredRun stored{
-        run_info(request, invocation, *settings, run, series, *files, look->frameworks),
-        store::RunEnd{SystemClock().wall(),
-                      look->duration_s,
-                      true,
-                      static_cast<int>(code),
-                      look->mismatches.empty(),
-                      look->mismatches,
-                      {}},
-        look->duration_s};
-    const auto recorded = archive::record_run(run.folder, stored.info).and_then([&] {
-        return archive::record_end(run.folder, *stored.end);
-    });
-    if (!recorded) return tl::unexpected(recorded.error());
-    const auto added = store->add_run(stored, [&](const store::ModuleVisitor& see) {
-        return archive::each_imported_module(*files, run.started, see).map([&] { made.hold(); });
-    });
-    if (!added) return tl::unexpected(added.error());
-    made.keep();
     if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
     return code;
 }

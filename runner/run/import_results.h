@@ -1,5 +1,5 @@
 // Stores results of other tools as a run, with copies of their files. Not here: reading those files
-// (archive/importers.h).
+// (archive/imported_files.h).
 #pragma once
 
 #include <string>

@@ -111,7 +111,8 @@ Expected<void> Store::add_run(const StoredRun& run, const ReadModules& read_modu
             if (!row) return tl::unexpected(row.error());
             if (run.end) write_end(database, *row, *run.end);
             if (auto read = add_modules(database, *row, read_modules); !read) return read;
-            // Reading the modules may have added to it.
+            // Reading the modules may have changed them.
+            write_framework(database, *row, run.info.framework);
             if (run.end) write_end(database, *row, *run.end);
             return {};
         });

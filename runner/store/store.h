@@ -267,7 +267,7 @@ class Store {
     // On the disk when it returns, power loss included.
     [[nodiscard]] Expected<void> finish_run(std::string_view run, const RunEnd& end);
     // Adds a finished run in one transaction; on the disk when it returns, power loss included. Its
-    // end is stored as it is when the modules have been read.
+    // framework and its end are stored as they are when the modules have been read.
     // Values of its modules that derive from other runs are not stored.
     [[nodiscard]] Expected<void> add_run(const StoredRun& run, const ReadModules& read_modules);
     // Replaces a run's modules, then stores the end that

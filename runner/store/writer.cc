@@ -419,6 +419,12 @@ void write_not_run_reason(Database& database, std::int64_t run, std::string_view
     update.run();
 }
 
+void write_framework(Database& database, std::int64_t run, std::string_view framework) {
+    Statement update = database.prepare("UPDATE run SET framework = ? WHERE id = ?");
+    update.bind_all(framework, run);
+    update.run();
+}
+
 void write_end(Database& database, std::int64_t run, const RunEnd& end) {
     Statement update = database.prepare(
         R"sql(

@@ -14,6 +14,7 @@ void write_plan(Database& database, std::int64_t run, const std::vector<std::str
 // Unless it is the run's own reason.
 void write_not_run_reason(Database& database, std::int64_t run, std::string_view module,
                           std::string_view reason);
+void write_framework(Database& database, std::int64_t run, std::string_view framework);
 void write_end(Database& database, std::int64_t run, const RunEnd& end);
 void erase_end(Database& database, std::int64_t run);
 void erase_run(Database& database, std::int64_t run);      // and its rows in other tables

@@ -225,7 +225,7 @@ int measure(const std::string& python, size_t megabytes, const fs::path& folder)
     const double cpu_begin = cpu_seconds();
     const std::string_view bytes(static_cast<const char*>(mapped), size);
     const auto dialect = recognise(signs_in(bytes));
-    const auto said = read_imported(
+    const auto said = read_result_file(
         dialect.value_or(Dialect::junit_xml), {"unittest.log", bytes}, [&](ModuleRecord part) {
             ++read.runs;
             for (const CaseRecord& c : part.cases) {

@@ -21,7 +21,7 @@ struct ImportedParts {
 inline ImportedParts imported_parts(Dialect dialect, std::string_view name,
                                     std::string_view bytes) {
     ImportedParts all;
-    all.diagnostics = read_imported(
+    all.diagnostics = read_result_file(
         dialect, {name, bytes}, [&](ModuleRecord part) { all.parts.push_back(std::move(part)); });
     return all;
 }

@@ -16,8 +16,8 @@ using ::testing::IsEmpty;
 
 std::vector<ModuleRecord> read(std::string_view text) {
     std::vector<ModuleRecord> parts;
-    EXPECT_THAT(read_imported(Dialect::pytest_text, {"some.log", text},
-                              [&](ModuleRecord part) { parts.push_back(std::move(part)); }),
+    EXPECT_THAT(read_result_file(Dialect::pytest_text, {"some.log", text},
+                                 [&](ModuleRecord part) { parts.push_back(std::move(part)); }),
                 IsEmpty());
     return parts;
 }
@@ -49,7 +49,7 @@ bool is_ambiguous(std::string_view text) {
         return said.find(kAmbiguous) != std::string_view::npos;
     };
     const auto of_file =
-        read_imported(Dialect::pytest_text, {"some.log", text}, [&](const ModuleRecord& part) {
+        read_result_file(Dialect::pytest_text, {"some.log", text}, [&](const ModuleRecord& part) {
             const auto said = mismatches(part);
             found = found || std::any_of(said.begin(), said.end(), is_it);
         });

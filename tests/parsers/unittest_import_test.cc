@@ -28,9 +28,9 @@ struct Read {
 Read read(std::string_view text, std::string_view name = "some.log") {
     Read out;
     EXPECT_EQ(recognise(signs_in(text)), Dialect::unittest_text);
-    out.diagnostics = read_imported(Dialect::unittest_text, {name, text}, [&](ModuleRecord part) {
-        out.parts.push_back(std::move(part));
-    });
+    out.diagnostics =
+        read_result_file(Dialect::unittest_text, {name, text},
+                         [&](ModuleRecord part) { out.parts.push_back(std::move(part)); });
     return out;
 }
 

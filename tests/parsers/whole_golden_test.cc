@@ -42,8 +42,8 @@ std::string test_name(const ::testing::TestParamInfo<fs::path>& info) {
 std::vector<ModuleRecord> read(std::string_view text, Dialect dialect) {
     std::vector<ModuleRecord> parts;
     EXPECT_EQ(recognise(signs_in(text)), dialect);
-    const auto said = read_imported(dialect, {"run.log", text},
-                                    [&](ModuleRecord part) { parts.push_back(std::move(part)); });
+    const auto said = read_result_file(
+        dialect, {"run.log", text}, [&](ModuleRecord part) { parts.push_back(std::move(part)); });
     for (const Diagnostic& one : said) ADD_FAILURE() << one.message;
     return parts;
 }

@@ -163,7 +163,7 @@ void add_as_xml(pugi::xml_node to, const json& object) {
 
 }  // namespace
 
-std::vector<Diagnostic> read_googletest_json(const ImportedFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_googletest_json(const ResultFile& file, const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
     const json document = read_json(file.bytes, diagnose);

@@ -15,13 +15,13 @@ namespace compat::parsers {
 // test may print such lines itself: all that stands between a test's start and the next word on
 // that same test is its own output. A test whose end is missing crashed, or was not run to its end
 // where the file breaks off with it.
-[[nodiscard]] std::vector<Diagnostic> read_googletest_text(const ImportedFile& file,
+[[nodiscard]] std::vector<Diagnostic> read_googletest_text(const ResultFile& file,
                                                            const SeePart& see);
 [[nodiscard]] int googletest_text_likeness(std::string_view beginning, std::string_view end);
 
 // Its XML in other brackets, and read as that (junit_xml.h). Of a file that is cut off nothing is
 // read.
-[[nodiscard]] std::vector<Diagnostic> read_googletest_json(const ImportedFile& file,
+[[nodiscard]] std::vector<Diagnostic> read_googletest_json(const ResultFile& file,
                                                            const SeePart& see);
 [[nodiscard]] int googletest_json_likeness(std::string_view beginning, std::string_view end);
 

@@ -114,7 +114,7 @@ constexpr size_t kDeepestRun = 16;
 // One run of one binary.
 class Run {
   public:
-    Run(const ImportedFile& file, int binary, size_t begin) : binary_(binary), begin_(begin) {
+    Run(const ResultFile& file, int binary, size_t begin) : binary_(binary), begin_(begin) {
         record_.path = stem_of(file.name);
         if (binary > 1) record_.path += fmt::format("#{}", binary);
         record_.framework = name_of(Framework::gtest);
@@ -364,7 +364,7 @@ class Run {
 // ends; else it had crashed. Until that is sure, `runs_` has both.
 class TextReader {
   public:
-    TextReader(const ImportedFile& file, const SeePart& see) : file_(file), see_(see) {}
+    TextReader(const ResultFile& file, const SeePart& see) : file_(file), see_(see) {}
 
     void read() {
         for (LogLines lines(file_.bytes); lines.next();) {
@@ -415,7 +415,7 @@ class TextReader {
         runs_.clear();
     }
 
-    const ImportedFile& file_;
+    const ResultFile& file_;
     const SeePart& see_;
     Unnamed::Room room_;
     std::vector<Run> runs_;
@@ -436,7 +436,7 @@ bool begins_as_ctest(std::string_view beginning) {
 
 }  // namespace
 
-std::vector<Diagnostic> read_googletest_text(const ImportedFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_googletest_text(const ResultFile& file, const SeePart& see) {
     TextReader(file, see).read();
     return {};
 }

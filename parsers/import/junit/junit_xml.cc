@@ -284,7 +284,7 @@ std::string_view xml_text(std::string_view bytes, std::string& own, Diagnoser& d
 // The whole file, in its order and without recursion: hostile files nest as deep as they are long.
 class Document : public pugi::xml_tree_walker {
   public:
-    Document(pugi::xml_document& document, const ImportedFile& file, const SeePart& see,
+    Document(pugi::xml_document& document, const ResultFile& file, const SeePart& see,
              Diagnoser& diagnose)
         : document_(document), file_(file), see_(see), diagnose_(diagnose) {}
 
@@ -430,7 +430,7 @@ class Document : public pugi::xml_tree_walker {
     }
 
     pugi::xml_document& document_;
-    const ImportedFile& file_;
+    const ResultFile& file_;
     const SeePart& see_;
     Diagnoser& diagnose_;
     std::optional<Break> break_;  // where the file breaks off
@@ -447,7 +447,7 @@ class Document : public pugi::xml_tree_walker {
 
 }  // namespace
 
-std::vector<Diagnostic> read_junit_xml(const ImportedFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_junit_xml(const ResultFile& file, const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
     pugi::xml_document document;
@@ -457,7 +457,7 @@ std::vector<Diagnostic> read_junit_xml(const ImportedFile& file, const SeePart& 
     return diagnostics;
 }
 
-std::vector<Diagnostic> read_junit_document(pugi::xml_document& document, const ImportedFile& file,
+std::vector<Diagnostic> read_junit_document(pugi::xml_document& document, const ResultFile& file,
                                             const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);

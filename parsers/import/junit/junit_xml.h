@@ -16,11 +16,11 @@ namespace compat::parsers {
 // attributes' names: "tests", "failures", "errors", "skipped"; one stands twice where the root and
 // the sum of its suites differ. Of a file that breaks off, the tests whose elements are whole are
 // kept, and the last part is not finished.
-[[nodiscard]] std::vector<Diagnostic> read_junit_xml(const ImportedFile& file, const SeePart& see);
+[[nodiscard]] std::vector<Diagnostic> read_junit_xml(const ResultFile& file, const SeePart& see);
 
 // The same of a document that was made of another format.
 [[nodiscard]] std::vector<Diagnostic> read_junit_document(pugi::xml_document& document,
-                                                          const ImportedFile& file,
+                                                          const ResultFile& file,
                                                           const SeePart& see);
 
 [[nodiscard]] int junit_xml_likeness(std::string_view beginning, std::string_view end);

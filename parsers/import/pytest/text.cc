@@ -391,7 +391,7 @@ ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
     return resolved(std::move(own), end);
 }
 
-std::vector<Diagnostic> read_pytest_text(const ImportedFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_pytest_text(const ResultFile& file, const SeePart& see) {
     bool any = false;
     auto doubts =
         PytestReader({file.bytes, {}, valid_utf8(file.name)}, [&](FinishedPytestSession session) {

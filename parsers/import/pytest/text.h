@@ -17,8 +17,7 @@ namespace compat::parsers {
                                              std::string_view module);
 
 // Reads a file that others made (importers.h, docs/reference/import-formats.md).
-[[nodiscard]] std::vector<Diagnostic> read_pytest_text(const ImportedFile& file,
-                                                       const SeePart& see);
+[[nodiscard]] std::vector<Diagnostic> read_pytest_text(const ResultFile& file, const SeePart& see);
 [[nodiscard]] int pytest_text_likeness(std::string_view beginning, std::string_view end);
 
 }  // namespace compat::parsers

@@ -391,7 +391,7 @@ double torchdevice_seconds(std::string_view text) {
            std::strtod(seconds.c_str(), nullptr);
 }
 
-std::vector<Diagnostic> read_torchdevice_log(const ImportedFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_torchdevice_log(const ResultFile& file, const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
     bool any = false;
@@ -421,7 +421,7 @@ int torchdevice_log_likeness(std::string_view beginning, std::string_view end) {
     return signs >= 4 ? kCertain : signs;
 }
 
-std::vector<Diagnostic> read_torchdevice_json(const ImportedFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_torchdevice_json(const ResultFile& file, const SeePart& see) {
     std::vector<Diagnostic> diagnostics;
     Diagnoser diagnose("log", diagnostics);
     json entries = read_json(file.bytes, diagnose);

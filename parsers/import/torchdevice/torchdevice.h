@@ -14,14 +14,14 @@ namespace compat::parsers {
 // made up. A part a module: completed where it returned 0; with an errored row `<module>` where it
 // returned another code; crashed by a signal; not_run where it was due and the log breaks off
 // before it.
-[[nodiscard]] std::vector<Diagnostic> read_torchdevice_log(const ImportedFile& file,
+[[nodiscard]] std::vector<Diagnostic> read_torchdevice_log(const ResultFile& file,
                                                            const SeePart& see);
 [[nodiscard]] int torchdevice_log_likeness(std::string_view beginning, std::string_view end);
 
 // The JSON: a list of modules, each with the totals of its log and the tests that broke. A part a
 // module. Tests that its totals count and it does not name are `<unnamed N>`; one whose log had no
 // totals is judged by its return code.
-[[nodiscard]] std::vector<Diagnostic> read_torchdevice_json(const ImportedFile& file,
+[[nodiscard]] std::vector<Diagnostic> read_torchdevice_json(const ResultFile& file,
                                                             const SeePart& see);
 [[nodiscard]] int torchdevice_json_likeness(std::string_view beginning, std::string_view end);
 

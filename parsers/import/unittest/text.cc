@@ -306,7 +306,7 @@ ModuleRecord parse_unittest_text(std::string_view log, const ProcessEnd& end,
     return resolved(std::move(own), end);
 }
 
-std::vector<Diagnostic> read_unittest_text(const ImportedFile& file, const SeePart& see) {
+std::vector<Diagnostic> read_unittest_text(const ResultFile& file, const SeePart& see) {
     bool any = false;
     auto doubts = UnittestReader(file.bytes, {}, file.name,
                                  [&](FinishedUnittestRun run, std::string_view tail) {

@@ -17,7 +17,7 @@ namespace compat::parsers {
                                                std::string_view module);
 
 // Reads a file that others made (importers.h, docs/reference/import-formats.md).
-[[nodiscard]] std::vector<Diagnostic> read_unittest_text(const ImportedFile& file,
+[[nodiscard]] std::vector<Diagnostic> read_unittest_text(const ResultFile& file,
                                                          const SeePart& see);
 [[nodiscard]] int unittest_text_likeness(std::string_view beginning, std::string_view end);
 

@@ -1,4 +1,4 @@
-#include "runner/archive/importers.h"
+#include "runner/archive/imported_files.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,8 +49,8 @@ Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::p
 bool shows_cut_off_run(std::string_view bytes) {
     constexpr size_t kMost = 1 << 18;
     bool shows = false;
-    (void)parsers::read_imported(parsers::Dialect::pytest_text, {"", bytes.substr(0, kMost)},
-                                 [&](const ModuleRecord&) { shows = true; });
+    (void)parsers::read_result_file(parsers::Dialect::pytest_text, {"", bytes.substr(0, kMost)},
+                                    [&](const ModuleRecord&) { shows = true; });
     return shows;
 }
 
@@ -140,11 +140,11 @@ class Reading {
         for (auto& [path, module] : modules_) module.unnamed_before = module.unnamed;
         unnamed_again_ = 0;
         Expected<void> done;
-        const auto of_file = parsers::read_imported(file.dialect, {file.name, mapped->bytes()},
-                                                    [&](ModuleRecord part) {
-                                                        if (done)
-                                                            done = take(std::move(part), file);
-                                                    });
+        const auto of_file = parsers::read_result_file(file.dialect, {file.name, mapped->bytes()},
+                                                       [&](ModuleRecord part) {
+                                                           if (done)
+                                                               done = take(std::move(part), file);
+                                                       });
         if (unnamed_again_ > 0)
             sums_.notes.push_back(fmt::format(
                 "{}: {} more test{} without a name in modules that had some before: each counts as "
@@ -320,17 +320,15 @@ Expected<ImportSums> read_imported(const std::vector<ImportedFile>& files,
     return sums;
 }
 
-Expected<void> each_imported_module(const std::vector<ImportedFile>& files, WallTime started,
-                                    const store::ModuleVisitor& see) {
-    return read_imported(files,
-                         [&](store::JobResult job) {
-                             store::StoredModule module;
-                             module.path = job.record.path;
-                             job.started = started;
-                             module.attempts.push_back(std::move(job));
-                             return see(std::move(module));
-                         })
-        .map([](const ImportSums&) {});
+Expected<ImportSums> read_imported_modules(const std::vector<ImportedFile>& files, WallTime started,
+                                           const store::ModuleVisitor& see) {
+    return read_imported(files, [&](store::JobResult job) {
+        store::StoredModule module;
+        module.path = job.record.path;
+        job.started = started;
+        module.attempts.push_back(std::move(job));
+        return see(std::move(module));
+    });
 }
 
 }  // namespace compat::archive

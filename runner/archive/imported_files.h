@@ -64,8 +64,8 @@ struct ImportSums {
     const std::vector<ImportedFile>& files,
     const std::function<Expected<void>(store::JobResult)>& see);
 // Calls `see` for each module, as a part of a run that began at `started`.
-[[nodiscard]] Expected<void> each_imported_module(const std::vector<ImportedFile>& files,
-                                                  WallTime started,
-                                                  const store::ModuleVisitor& see);
+[[nodiscard]] Expected<ImportSums> read_imported_modules(const std::vector<ImportedFile>& files,
+                                                         WallTime started,
+                                                         const store::ModuleVisitor& see);
 
 }  // namespace compat::archive

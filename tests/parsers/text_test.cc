@@ -132,7 +132,7 @@ TEST(GtestClosing, IsTheSumOfItsInvocations) {
     // A part that did not close leaves nothing to compare with.
     EXPECT_FALSE(find_summary("harness: invocation 1 of 2\n" + one + second, "gtest"));
     // Without the harness's word the last one counts: a test may run another binary.
-    EXPECT_EQ(find_summary(one + two, "gtest")->closing.ran, 1);
+    EXPECT_EQ(find_summary(one + two, "gtest")->summary.ran, 1);
 }
 
 const std::string kDashes(70, '-');

@@ -5,7 +5,6 @@ Several threads may import a module at once. Python's lock on each module lets o
 Nothing here waits for an import while it holds a lock of its own.
 """
 
-import gc
 import sys
 import threading
 
@@ -80,13 +79,5 @@ class _ActingLoader:
     def exec_module(self, module):
         # From here on the module behaves as without us.
         module.__spec__.loader = module.__loader__ = self._loader
-        # Importing torch makes hundreds of thousands of objects, all of which stay: each collection
-        # among them looks at all and finds nothing.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            self._loader.exec_module(module)
-            self._action(module)
-        finally:
-            if collecting:
-                gc.enable()
+        self._loader.exec_module(module)
+        self._action(module)

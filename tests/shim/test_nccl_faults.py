@@ -126,6 +126,24 @@ def test_with_blocking_wait_a_time_out_is_raised(on_ranks):
     assert kind == "DistBackendError" and "Watchdog caught collective operation timeout" in text
 
 
+def test_the_result_of_a_call_says_how_it_ended(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    x = full(2, 1.0)
+    first = dist.all_reduce(x, async_op=True); ended = first.get_future_result().wait()
+    if rank == 1: time.sleep(4); return
+    late = dist.all_reduce(x, async_op=True); after = late.get_future_result().then(lambda future: future.value())
+    return [ended, first.get_future_result().value(), late.get_future_result().wait(), after.wait()]
+""",
+        2,
+        timeout=2,
+        TORCH_NCCL_BLOCKING_WAIT="1",
+    )
+    success, time_out = 0, 1  # of c10d::WorkResult
+    assert ran.answer[0] == [success, success, time_out, time_out]
+
+
 def test_a_group_that_not_all_ranks_make_fails_after_its_time_out(on_ranks):
     ran = on_ranks(
         """

@@ -268,7 +268,8 @@ void Watchdog::check_timeouts() {
             std::fprintf(stderr, "%s%s\n%s\n", heading(rank_of(*work)).c_str(), text.c_str(),
                          where.c_str());
             if (!work->origin().blocking) take_down(*work, text);
-            work->fail_and_abort_group(backend_error(text + " " + where));
+            work->fail_and_abort_group(backend_error(text + " " + where),
+                                       c10d::WorkResult::TIMEOUT);
         }
     }
 }

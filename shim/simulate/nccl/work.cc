@@ -71,7 +71,8 @@ void NcclWork::wait_until_end(milliseconds timeout) {
         } else if (!cv_.wait_for(lock, timeout, [&] { return completed_; })) {
             waiter_.reset();
             lock.unlock();
-            fail_and_abort_group(backend_error(timeout_text(since(begun_))));
+            fail_and_abort_group(backend_error(timeout_text(since(begun_))),
+                                 c10d::WorkResult::TIMEOUT);
             lock.lock();
         }
         waiter_.reset();
@@ -96,6 +97,7 @@ void NcclWork::wait_completed(std::unique_lock<std::mutex>& lock) {
 void NcclWork::release_resources() {
     outputs_.clear();
     future_.reset();
+    future_result_.reset();
 }
 
 void NcclWork::wait_for_end() {
@@ -126,10 +128,21 @@ void NcclWork::end(const std::vector<int>& ranks, std::exception_ptr error) {
         ended_ = steady_clock::now();
         in_use_.clear();
     }
-    finish(first);
+    finish_with(first, first ? c10d::WorkResult::COMM_ERROR : c10d::WorkResult::SUCCESS);
 }
 
-void NcclWork::fail_and_abort_group(std::exception_ptr error) {
+void NcclWork::finish_with(std::exception_ptr error, c10d::WorkResult result) {
+    finish(std::move(error));
+    c10::intrusive_ptr<c10::ivalue::Future> future;
+    {
+        const std::lock_guard lock(mutex_);
+        result_ = result;
+        future = future_result_;
+    }
+    if (future) future->markCompleted(static_cast<std::int64_t>(result));
+}
+
+void NcclWork::fail_and_abort_group(std::exception_ptr error, c10d::WorkResult result) {
     bool had_ended = true;
     {
         const std::lock_guard lock(mutex_);
@@ -142,7 +155,7 @@ void NcclWork::fail_and_abort_group(std::exception_ptr error) {
         }
     }
     origin_.cancellation->cancel();
-    if (!had_ended) finish(error);
+    if (!had_ended) finish_with(error, result);
 }
 
 // With NCCL a future is complete when its call has been enqueued, and callbacks run in the caller's
@@ -158,6 +171,15 @@ c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFuture() {
         exception_ ? future_->setError(exception_) : future_->markCompleted(c10::IValue(outputs_));
     }
     return future_;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFutureResult() {
+    const std::lock_guard lock(mutex_);
+    if (!future_result_) {
+        future_result_ = c10::make_intrusive<c10::ivalue::Future>(c10::IntType::get());
+        if (result_) future_result_->markCompleted(static_cast<std::int64_t>(*result_));
+    }
+    return future_result_;
 }
 
 milliseconds NcclWork::age() const { return since(begun_); }

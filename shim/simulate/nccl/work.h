@@ -48,6 +48,8 @@ class NcclWork final : public c10d::Work {
     void abort() override;
     std::vector<at::Tensor> result() override { return outputs_; }
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+    // Of an int, a c10d::WorkResult, when the call ends.
+    c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
     std::uint64_t getSequencenumber() const override { return call_.number; }
     float getDuration() const override;
 
@@ -56,7 +58,8 @@ class NcclWork final : public c10d::Work {
     // Has one entry for each part. Its thread leaves after end(), when the tensors are handed over.
     [[nodiscard]] const std::shared_ptr<Holders>& holders() const { return holders_; }
     // Ends all of it, unless it has ended, and the group: other calls get an error, later ones too.
-    void fail_and_abort_group(std::exception_ptr error);
+    void fail_and_abort_group(std::exception_ptr error,
+                              c10d::WorkResult result = c10d::WorkResult::COMM_ERROR);
 
     [[nodiscard]] const Origin& origin() const { return origin_; }
     [[nodiscard]] const Call& call() const { return call_; }
@@ -81,6 +84,8 @@ class NcclWork final : public c10d::Work {
     void release_resources() override;
 
   private:
+    // Ends it for those that wait. The lock is not held.
+    void finish_with(std::exception_ptr error, c10d::WorkResult result);
     // wait() without an event of the profiler.
     void wait_until_end(std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
 
@@ -101,6 +106,8 @@ class NcclWork final : public c10d::Work {
     void wait_completed(std::unique_lock<std::mutex>& lock);
     std::optional<Waiter> waiter_;
     const std::shared_ptr<Holders> holders_;
+    std::optional<c10d::WorkResult> result_;  // once it has ended
+    c10::intrusive_ptr<c10::ivalue::Future> future_result_;
     std::mutex future_mutex_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };

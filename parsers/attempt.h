@@ -20,7 +20,7 @@ struct AttemptFiles {
 };
 
 // The events decide. Where there are none that can be read, the log's text does, by `framework`
-// ("unittest", "pytest"), and a diagnostic says so. The framework's closing is what the harness
+// ("unittest", "pytest"), and a diagnostic says so. The framework's summary is what the harness
 // says it is, else looked for in the log, only where the framework had finished; one that is
 // missing then (its output was closed or redirected by the suite, or dropped from a log that grew
 // too long) is a diagnostic, never a mismatch. Never fails, on any bytes.

@@ -227,9 +227,9 @@ void add_crash_excerpts(ModuleRecord& record, const TextSource& source, const Pr
     };
     if (std::ranges::none_of(record.cases, died)) return;
     const std::string_view log = source.text();
-    // The framework's closing does not say why its process died.
-    const auto closing = record.finished ? find_summary(log, record.framework) : std::nullopt;
-    const std::string_view after = closing ? trimmed(log.substr(closing->end)) : log;
+    // The framework's summary does not say why its process died.
+    const auto summary = record.finished ? find_summary(log, record.framework) : std::nullopt;
+    const std::string_view after = summary ? trimmed(log.substr(summary->end)) : log;
     for (CaseRecord& c : record.cases) {
         if (!died(c)) continue;
         c.failure = crash_excerpt(log, end, c.pseudo ? std::string_view() : c.name);

@@ -210,8 +210,8 @@ struct Diagnostic {
     friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
-// A framework's closing lines, read from the log's text. All are counts of the
-// framework's own kind, by its own words ("failures", "errors", "skipped", "expected failures",
+// A framework's closing lines, read from the log's text (stored as "closing"). All are counts of
+// the framework's own kind, by its own words ("failures", "errors", "skipped", "expected failures",
 // "passed", …).
 struct FrameworkSummary {
     std::string text;  // "Ran 3 tests … FAILED (failures=1)" / "=== 1 failed, 2 passed in 0.1s ==="

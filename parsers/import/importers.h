@@ -34,7 +34,7 @@ struct ResultFile {
     std::string_view bytes;  // whole; need only live for the call
 };
 
-// Receives one run of a framework, as one closing counts it. Its `path` is empty where the run
+// Receives one run of a framework, as one summary counts it. Its `path` is empty where the run
 // was of several modules; its cases' ids name their modules then (split_modules). `from_text` is
 // true, `collected` what the file says was collected, `closing` its own totals, diagnostics are of
 // "log" with byte offsets in the file; failures have no diagnosis yet.

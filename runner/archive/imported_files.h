@@ -63,7 +63,7 @@ struct ImportSums {
 [[nodiscard]] Expected<ImportSums> read_imported(
     const std::vector<ImportedFile>& files,
     const std::function<Expected<void>(store::JobResult)>& see);
-// Calls `see` for each module, as a part of a run that began at `started`.
+// The same for a run that began at `started`: `see` gets one module at a time.
 [[nodiscard]] Expected<ImportSums> read_imported_modules(const std::vector<ImportedFile>& files,
                                                          WallTime started,
                                                          const store::ModuleVisitor& see);

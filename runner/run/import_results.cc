@@ -143,6 +143,7 @@ Expected<ExitCode> import_results(const ImportRequest& request,
     store::StoredRun stored{
         run_info(request, invocation, *settings, run, series, *files),
         store::RunEnd{.finished = run.started, .mismatches = {}, .not_run_reason = {}}, 0};
+    // The files are read once, in the transaction that stores them.
     archive::ImportSums sums;
     ExitCode code = ExitCode::ok;
     const auto added =

@@ -1,4 +1,4 @@
-// How fast a large unittest log of others is read (importers.h), and in how much memory.
+// How fast a large unittest log of others is read (import/importers.h), and in how much memory.
 //
 //     parsing PYTHON [MB]
 //

@@ -132,16 +132,19 @@ def test_the_result_of_a_call_says_how_it_ended(on_ranks):
 def run(rank):
     x = full(2, 1.0)
     first = dist.all_reduce(x, async_op=True); ended = first.get_future_result().wait()
+    second = dist.all_reduce(x, async_op=True)
+    # A callback may wait for its own call, and for another.
+    waited = second.get_future_result().then(lambda _: (second.wait(), dist.all_reduce(x), x.tolist())[2]).wait()
     if rank == 1: time.sleep(4); return
     late = dist.all_reduce(x, async_op=True); after = late.get_future_result().then(lambda future: future.value())
-    return [ended, first.get_future_result().value(), late.get_future_result().wait(), after.wait()]
+    return [ended, first.get_future_result().value(), waited, late.get_future_result().wait(), after.wait()]
 """,
         2,
         timeout=2,
         TORCH_NCCL_BLOCKING_WAIT="1",
     )
     success, time_out = 0, 1  # of c10d::WorkResult
-    assert ran.answer[0] == [success, success, time_out, time_out]
+    assert ran.answer[0] == [success, success, [8.0, 8.0], time_out, time_out]
 
 
 def test_a_group_that_not_all_ranks_make_fails_after_its_time_out(on_ranks):

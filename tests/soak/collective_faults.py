@@ -101,7 +101,7 @@ def run_once(number, fault, script):
     end = next((end for end, words in ENDS.items() if words in output), None)
     if end is None or process.returncode == 0:
         errors = "\n".join(line for line in output.splitlines() if "Error" in line)
-        return "unnamed", f"exit code {process.returncode} after {took:.0f} s: {errors[:3000]}"
+        return "unnamed", f"exit code {process.returncode} after {took:.0f} s: {errors[:2000]}\n{output[-2000:]}"
     return end, None
 
 

@@ -268,7 +268,7 @@ void PytestSession::take_crash(std::string_view line) {
         facts_.crashes.push_back({valid_utf8((*found)[1]), valid_utf8(trimmed(line))});
 }
 
-bool PytestSession::has_imported_summary() {
+bool PytestSession::has_summary_of_others() {
     return facts_.verbose && std::any_of(facts_.summaries.begin(), facts_.summaries.end(),
                                          [&](const PytestSummary& summary) {
                                              const std::string_view text = summary.text;

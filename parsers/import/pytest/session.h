@@ -150,7 +150,7 @@ class PytestSession {
     // Whether the closing counts what was seen.
     [[nodiscard]] bool agrees(const FrameworkSummary& closing) const;
     // The summary names a test that failed and is not this session's.
-    [[nodiscard]] bool has_imported_summary();
+    [[nodiscard]] bool has_summary_of_others();
     // An outcome at the end of what the last test printed is its own: it has ended.
     void end_results();
 

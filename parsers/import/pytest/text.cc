@@ -167,7 +167,7 @@ void PytestReader::take_start(const PytestEvent& event) {
     if (open.session.is_open() && open.width != 0 && width != open.width) return;
     const bool in_results = open.stage == Stage::results && open.session.facts().in_order &&
                             (open.session.is_open() || !open.session.facts().verbose);
-    const bool ended = open.pending && !(open.captured && open.session.has_imported_summary());
+    const bool ended = open.pending && !(open.captured && open.session.has_summary_of_others());
     if (!in_results && open.captured && !ended) return;
     if (in_results && !ended && closed_.size() < kMostInTest && !open.session.is_empty() &&
         open_.size() < kDeepest)

@@ -16,7 +16,7 @@ namespace compat::parsers {
 [[nodiscard]] ModuleRecord parse_pytest_text(std::string_view log, const ProcessEnd& end,
                                              std::string_view module);
 
-// Reads a file that others made (importers.h, docs/reference/import-formats.md).
+// Reads a file that others made (import/importers.h, docs/reference/import-formats.md).
 [[nodiscard]] std::vector<Diagnostic> read_pytest_text(const ResultFile& file, const SeePart& see);
 [[nodiscard]] int pytest_text_likeness(std::string_view beginning, std::string_view end);
 

@@ -3,7 +3,8 @@
 //
 // Tensors may have Python objects, whose end needs the GIL, and a thread that asks for it while
 // Python ends takes the process down. So our threads never drop the last reference to one: they
-// hand it to the program's threads, which drop it at their next call.
+// hand it to the program's threads, which drop it at their next call. Functions that the program
+// gives us to call when a call ends are the exception.
 #pragma once
 
 #include <atomic>

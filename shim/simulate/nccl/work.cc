@@ -31,6 +31,28 @@ bool only_thread_of_python() {
     }
 }
 
+bool python_runs() {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsInitialized() != 0 && Py_IsFinalizing() == 0;
+#else
+    return Py_IsInitialized() != 0 && _Py_IsFinalizing() == 0;
+#endif
+}
+
+// On a thread that holds no call, so that callbacks may wait for any.
+void complete_soon(c10::intrusive_ptr<c10::ivalue::Future> future, c10d::WorkResult result) {
+    static auto* const lane = [] {
+        auto* const begun = new Lane();  // its thread outlives statics
+        begun->post([] {}, [] {});
+        return begun;
+    }();
+    lane->post(
+        [future = std::move(future), result] {
+            if (python_runs()) future->markCompleted(static_cast<std::int64_t>(result));
+        },
+        [] {});
+}
+
 }  // namespace
 
 NcclWork::NcclWork(Origin origin, Call call, const std::string& title,
@@ -132,14 +154,14 @@ void NcclWork::end(const std::vector<int>& ranks, std::exception_ptr error) {
 }
 
 void NcclWork::finish_with(std::exception_ptr error, c10d::WorkResult result) {
-    finish(std::move(error));
     c10::intrusive_ptr<c10::ivalue::Future> future;
     {
         const std::lock_guard lock(mutex_);
         result_ = result;
         future = future_result_;
     }
-    if (future) future->markCompleted(static_cast<std::int64_t>(result));
+    finish(std::move(error));
+    if (future) complete_soon(std::move(future), result);
 }
 
 void NcclWork::fail_and_abort_group(std::exception_ptr error, c10d::WorkResult result) {

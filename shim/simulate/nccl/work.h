@@ -48,7 +48,8 @@ class NcclWork final : public c10d::Work {
     void abort() override;
     std::vector<at::Tensor> result() override { return outputs_; }
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
-    // Of an int, a c10d::WorkResult, when the call ends.
+    // Of an int, a c10d::WorkResult, soon after the call has ended. Callbacks run on a thread of
+    // ours.
     c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
     std::uint64_t getSequencenumber() const override { return call_.number; }
     float getDuration() const override;
@@ -84,7 +85,7 @@ class NcclWork final : public c10d::Work {
     void release_resources() override;
 
   private:
-    // Ends it for those that wait. The lock is not held.
+    // Ends it for those that wait and for its result's future. The lock is not held.
     void finish_with(std::exception_ptr error, c10d::WorkResult result);
     // wait() without an event of the profiler.
     void wait_until_end(std::chrono::milliseconds timeout = std::chrono::milliseconds(0));

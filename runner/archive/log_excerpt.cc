@@ -44,9 +44,17 @@ std::vector<std::string> spellings(std::string_view id) {
     return names;
 }
 
-bool continues_name(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '[' || c == '/';
-}
+// Of each byte of a log.
+constexpr std::array<bool, 256> kIsWord = [] {
+    std::array<bool, 256> is{};
+    for (const char c :
+         std::string_view("0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        is[static_cast<unsigned char>(c)] = true;
+    return is;
+}();
+bool is_word(char c) { return kIsWord[static_cast<unsigned char>(c)]; }
+
+bool continues_name(char c) { return is_word(c) || c == '[' || c == '/'; }
 
 bool names_test(std::string_view line, const std::vector<std::string>& names) {
     for (const std::string& name : names)
@@ -192,16 +200,6 @@ class Search {
     char heading_rule_ = 0;  // of the test's heading; 0: none was seen
 };
 
-// Of each byte of a log.
-constexpr std::array<bool, 256> kIsWord = [] {
-    std::array<bool, 256> is{};
-    for (const char c :
-         std::string_view("0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-        is[static_cast<unsigned char>(c)] = true;
-    return is;
-}();
-bool is_word(char c) { return kIsWord[static_cast<unsigned char>(c)]; }
-
 template <class See>
 void each_word(std::string_view text, See see) {
     for (auto begin = std::find_if(text.begin(), text.end(), is_word); begin != text.end();) {
@@ -246,7 +244,6 @@ class Searches {
         for (const std::string& test : tests) names_.push_back(spellings(test));
         for (const auto& names : names_) searches_.emplace_back(names, lines);
         if (tests.size() > 1) words_.emplace(names_);
-        began_.resize(tests.size());
         named_in_.resize(tests.size());
     }
 
@@ -263,11 +260,9 @@ class Searches {
         const auto see_named = [&](std::size_t test) {
             if (named_in_[test] == line.number) return;
             named_in_[test] = line.number;
+            const bool had_begun = searches_[test].began();
             searches_[test].see(line, plain, true, read_);
-            if (!began_[test] && searches_[test].began()) {
-                began_[test] = true;
-                open_.push_back(test);
-            }
+            if (!had_begun && searches_[test].began()) open_.push_back(test);
         };
         if (words_)
             words_->each_named(plain, see_named);
@@ -290,8 +285,7 @@ class Searches {
     std::vector<std::vector<std::string>> names_;  // by test
     std::vector<Search> searches_;
     std::optional<TestsByWord> words_;
-    std::vector<std::size_t> open_;  // the searches that have begun and are not done
-    std::vector<bool> began_;
+    std::vector<std::size_t> open_;        // the searches that have begun and are not done
     std::vector<std::uint64_t> named_in_;  // by test: the last line that may name it; 0: none
     std::size_t done_ = 0;
     char rule_before_ = 0;

@@ -173,7 +173,7 @@ TEST(PytestImport, AnOutcomeBehindWhatATestPrinted) {
     EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
-TEST(PytestImport, AClosingThatAFailingTestPrintedEndsNothing) {
+TEST(PytestImport, ASummaryThatAFailingTestPrintedEndsNothing) {
     const std::string first = session(
         "collected 3 items\n\ntest_o.py .F.         [100%]\n\n" + ruled("FAILURES") +
         ruled("test_sum", '_') + "\n>   assert 0\nE   assert 0\n\n" +
@@ -318,7 +318,7 @@ std::string repeated(std::string_view text, int times) {
     return out;
 }
 
-TEST(PytestImport, AClosingThatAFailingTestPrintedEndsNoQuietSession) {
+TEST(PytestImport, ASummaryThatAFailingTestPrintedEndsNoQuietSession) {
     const std::string quiet = ".F     [100%]\n" + ruled("FAILURES") + ruled("test_sum", '_') +
                               "\n>   assert 0\nE   assert 0\n\ntest_o.py:3: AssertionError\n" +
                               ruled("Captured stdout call", '-') + ruled("5 passed in 0.10s") +
@@ -334,7 +334,7 @@ TEST(PytestImport, AClosingThatAFailingTestPrintedEndsNoQuietSession) {
 }
 
 // Of -q -s: it is a session of its own, or a test printed it.
-TEST(PytestImport, AClosingThatATestOfAQuietSessionPrintedIsInDoubt) {
+TEST(PytestImport, ASummaryThatATestOfAQuietSessionPrintedIsInDoubt) {
     const std::string rest =
         ruled("FAILURES") + ruled("test_c", '_') +
         "\n>   def test_c(): assert 0\nE   assert 0\n\na.py:3: AssertionError\n" +
@@ -393,7 +393,7 @@ TEST(PytestImport, ANumberIsNoFile) {
     for (const CaseRecord& c : part.cases) EXPECT_FALSE(c.id.starts_with("0.5")) << c.id;
 }
 
-TEST(PytestImport, ClosingsAloneAreSessions) {
+TEST(PytestImport, SummariesAloneAreSessions) {
     const auto parts = read("1 failed, 2 passed in 0.10s\n3 passed in 0.20s\n4 passed in 0.30s\n");
     ASSERT_EQ(parts.size(), 3u);
     EXPECT_EQ(parts[0].cases.size(), 3u);

@@ -204,7 +204,7 @@ TEST(UnittestImport, ARunThatIsNotVerboseAddsUp) {
                                  "m.py::<unnamed 6> xpassed"));
 }
 
-TEST(UnittestImport, PrintsBetweenCharactersAreToldByTheClosing) {
+TEST(UnittestImport, PrintsBetweenCharactersAreDetectedByTheSummary) {
     const Read found = read("..printed.\nmore\n.\n" + closing("4 tests", "OK"), "dots.log");
     ASSERT_EQ(found.parts.size(), 1u);
     EXPECT_EQ(found.parts[0].cases.size(), 4u);
@@ -221,7 +221,7 @@ TEST(UnittestImport, PrintsWithoutALineEndAreOfTheirRun) {
     for (const ModuleRecord& part : found.parts) EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
-TEST(UnittestImport, CharactersThatNoClosingCountsAreInDoubt) {
+TEST(UnittestImport, CharactersThatNoSummaryCountsAreInDoubt) {
     const std::string good = closing("2 tests", "OK");
     for (const std::string between : {"\n", ""})
         EXPECT_TRUE(is_ambiguous(read(".F..s" + between + ".." + good))) << between;
@@ -304,7 +304,7 @@ TEST(UnittestImport, ACrashThatTheLogNamesIsTheTests) {
                 ElementsAre("passed not_run"));
 }
 
-TEST(UnittestImport, AClosingInWhatAFailedTestPrintedIsNotTheRuns) {
+TEST(UnittestImport, ASummaryInWhatAFailedTestPrintedIsNotTheRuns) {
     const std::string printed = "\nStdout:\n.\n" + closing("1 test", "OK");
     const Read verbose = read("test_a (m.A.test_a) ... ok\ntest_c (m.A.test_c) ... FAIL\n\n" +
                               section("FAIL: test_c (m.A.test_c)") + printed +
@@ -367,7 +367,7 @@ TEST(UnittestImport, UnnamedTestsOfASecondRunHaveOtherIds) {
     EXPECT_EQ(found.parts[1].cases.front().id, "some.log::<unnamed 3>");
 }
 
-TEST(UnittestImport, ManySubTestsAndClosingsAreReadInTime) {
+TEST(UnittestImport, ManySubTestsAndSummariesAreReadInTime) {
     std::string text = "test_s (m.A.test_s) ... ";
     for (int i = 0; i < 100'000; ++i)
         text += fmt::format("\n  test_s (m.A.test_s) (i={}) ... skipped 'no'", i);
@@ -417,7 +417,7 @@ TEST(UnittestImport, ARunThatBrokeOffIsNoPartOfTheNextProgramsRun) {
 }
 
 // `python -m unittest -q` prints no characters; what looks like one is in what the tests print.
-TEST(UnittestImport, WithoutCharactersTheClosingAloneCounts) {
+TEST(UnittestImport, WithoutCharactersTheSummaryAloneCounts) {
     const std::string closing = std::string(70, '-') + "\nRan 6 tests in 0.001s\n\nOK\n";
     const Read out = read("loss 0.5 after 3 steps\n" + closing + "epoch 1. E\n" + closing);
     ASSERT_EQ(out.parts.size(), 2U);

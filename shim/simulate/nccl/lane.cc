@@ -52,17 +52,13 @@ void Holders::wait_until_none() const noexcept {
 // A job that waits for a peer that never comes must not keep the process from ending: the thread is
 // not joined, and owns what it uses.
 void Lane::post(std::function<void()> job, std::function<void()> after) {
-    if (!queue_) {
-        queue_ = std::make_shared<Queue>();
-        std::thread([queue = queue_] { run(queue); }).detach();
-    }
     const std::lock_guard lock(queue_->mutex);
+    if (!std::exchange(queue_->begun, true)) std::thread([queue = queue_] { run(queue); }).detach();
     queue_->jobs.push_back({std::move(job), std::move(after)});
     queue_->changed.notify_one();
 }
 
 Lane::~Lane() {
-    if (!queue_) return;
     const std::lock_guard lock(queue_->mutex);
     queue_->closed = true;
     queue_->changed.notify_one();

@@ -57,11 +57,11 @@ class Lane {
         std::mutex mutex;
         std::condition_variable changed;
         std::deque<Entry> jobs;
-        bool closed = false;
+        bool begun = false, closed = false;
     };
     static void run(const std::shared_ptr<Queue>& queue);
 
-    std::shared_ptr<Queue> queue_;
+    const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
 };
 
 }  // namespace compat::shim::simulate

@@ -41,11 +41,7 @@ bool python_runs() {
 
 // On a thread that holds no call, so that callbacks may wait for any.
 void complete_soon(c10::intrusive_ptr<c10::ivalue::Future> future, c10d::WorkResult result) {
-    static auto* const lane = [] {
-        auto* const begun = new Lane();  // its thread outlives statics
-        begun->post([] {}, [] {});
-        return begun;
-    }();
+    static auto* const lane = new Lane();  // our threads outlive statics
     lane->post(
         [future = std::move(future), result] {
             if (python_runs()) future->markCompleted(static_cast<std::int64_t>(result));

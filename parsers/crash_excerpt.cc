@@ -19,7 +19,7 @@ namespace compat::parsers {
 namespace {
 
 using EndKind = ProcessEnd::Kind;
-using LogLines = std::vector<std::string_view>;
+using ExcerptLines = std::vector<std::string_view>;
 
 // The part of a log that is searched; text in front of it belongs to other tests.
 constexpr size_t kLogTailBytes = 256 * 1024;
@@ -78,8 +78,8 @@ bool is_machinery(const Frame& frame) {
     return RE2::PartialMatch(frame.file, files);
 }
 
-LogLines lines_of(std::string_view log) {
-    LogLines all;
+ExcerptLines lines_of(std::string_view log) {
+    ExcerptLines all;
     const size_t from = log.size() - std::min(log.size(), kLogTailBytes);
     for (Lines lines(log, from); lines.next();) all.push_back(lines.line());
     // A line that begins before what is looked at.
@@ -95,7 +95,7 @@ struct Dump {
     bool fatal = false;  // it begins with "Fatal Python error"
 };
 
-Dump at_place(const LogLines& lines, size_t begin, size_t stacks, bool fatal) {
+Dump at_place(const ExcerptLines& lines, size_t begin, size_t stacks, bool fatal) {
     const auto end =
         std::find_if_not(lines.begin() + static_cast<std::ptrdiff_t>(stacks), lines.end(), in_dump);
     Dump dump{begin, static_cast<size_t>(end - lines.begin()), 0, fatal};
@@ -107,7 +107,7 @@ Dump at_place(const LogLines& lines, size_t begin, size_t stacks, bool fatal) {
 
 // The last dump that this end explains: of a signal the one that names it; of a time-out, and of
 // what the runner ended otherwise, the last stacks that stand there.
-Dump find_dump(const LogLines& lines, const ProcessEnd& end) {
+Dump find_dump(const ExcerptLines& lines, const ProcessEnd& end) {
     for (size_t i = lines.size(); i-- > 0;) {
         if (!is_of(end, fatal_in(lines[i]))) continue;
         for (size_t stacks = i + 1; stacks < std::min(lines.size(), i + kLinesBetween); ++stacks)
@@ -126,7 +126,7 @@ Dump find_dump(const LogLines& lines, const ProcessEnd& end) {
 
 // Frames of the current thread, outermost first, without the machinery; all where it is nothing
 // but that.
-std::vector<Frame> frames_in(const LogLines& lines, const Dump& dump) {
+std::vector<Frame> frames_in(const ExcerptLines& lines, const Dump& dump) {
     std::vector<Frame> all;
     for (size_t i = dump.current + 1; i < dump.end; ++i) {
         if (lines[i].empty() || is_thread(lines[i])) break;
@@ -149,7 +149,7 @@ std::string place_in(const std::vector<Frame>& frames) {
 
 // The end of the log; with a dump, it and what stands right before it. Where a dump of many threads
 // is too long, the current one's stack is what is wanted.
-std::string excerpt(const LogLines& lines, const Dump& dump) {
+std::string excerpt(const ExcerptLines& lines, const Dump& dump) {
     const bool forward = dump.end > dump.begin;  // whether it is cut at its end
     size_t end = lines.size();
     while (!forward && end > 0 && trimmed(lines[end - 1]).empty()) --end;
@@ -194,7 +194,7 @@ Said said_in(std::string_view line, std::string_view test) {
     return {header && header->rest.empty() ? std::string_view() : trimmed(line), it};
 }
 
-std::string_view last_line(const LogLines& lines, std::string_view test) {
+std::string_view last_line(const ExcerptLines& lines, std::string_view test) {
     for (auto line = lines.rbegin(); line != lines.rend(); ++line)
         if (const Said said = said_in(*line, test); !said.text.empty() || said.announces_it)
             return said.text;
@@ -204,7 +204,7 @@ std::string_view last_line(const LogLines& lines, std::string_view test) {
 }  // namespace
 
 Failure crash_excerpt(std::string_view log, const ProcessEnd& end, std::string_view test) {
-    const LogLines lines = lines_of(log);
+    const ExcerptLines lines = lines_of(log);
     const Dump dump = find_dump(lines, end);
     Failure failure;
     failure.type = name_of_end(end);

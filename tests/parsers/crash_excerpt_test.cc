@@ -8,7 +8,7 @@
 #include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
 
-namespace compat::parsers {
+namespace compat::parsers::crash_excerpt_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -214,4 +214,4 @@ TEST(Ending, WordsForMemoryAndForATestsOwnLimit) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::crash_excerpt_test

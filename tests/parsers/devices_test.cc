@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace compat::parsers {
+namespace compat::parsers::devices_test {
 namespace {
 
 constexpr std::string_view kSession =
@@ -148,4 +148,4 @@ TEST(Devices, KernelsAreCountedByTestAndDevice) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::devices_test

@@ -11,7 +11,7 @@
 #include "tests/paths.h"
 #include "tests/support/failures.h"
 
-namespace compat::parsers {
+namespace compat::parsers::diagnose_test {
 namespace {
 
 Failure failure_of(std::string type, std::string message) {
@@ -231,4 +231,4 @@ TEST(Diagnosis, AgreesWithAReader) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::diagnose_test

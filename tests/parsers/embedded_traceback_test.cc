@@ -5,7 +5,7 @@
 
 #include "parsers/diagnosis/traceback.h"
 
-namespace compat::parsers {
+namespace compat::parsers::embedded_traceback_test {
 namespace {
 
 const std::string kWorker =
@@ -120,4 +120,4 @@ TEST(ReportsExit, KnowsHowProgramsSayIt) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::embedded_traceback_test

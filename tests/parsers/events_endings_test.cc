@@ -4,7 +4,7 @@
 
 #include "tests/parsers/event_lines.h"
 
-namespace compat::parsers {
+namespace compat::parsers::events_endings_test {
 namespace {
 
 using namespace testing;
@@ -258,4 +258,4 @@ TEST(Overdue, ATestThatEndsAfterItsLimitTimedOut) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::events_endings_test

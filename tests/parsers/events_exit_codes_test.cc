@@ -4,7 +4,7 @@
 
 #include "tests/parsers/event_lines.h"
 
-namespace compat::parsers {
+namespace compat::parsers::events_exit_codes_test {
 namespace {
 
 using namespace testing;
@@ -114,4 +114,4 @@ INSTANTIATE_TEST_SUITE_P(All, ExitCodes, ::testing::ValuesIn(kOrdinary),
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::events_exit_codes_test

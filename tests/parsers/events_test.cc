@@ -13,7 +13,7 @@
 #include "tests/parsers/event_lines.h"
 #include "tests/parsers/golden_files.h"
 
-namespace compat::parsers {
+namespace compat::parsers::events_test {
 namespace {
 
 using namespace testing;
@@ -263,4 +263,4 @@ TEST(Attempt, ASymbolOfCudaIsTheShimsOnlyIfItAnswersForCuda) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::events_test

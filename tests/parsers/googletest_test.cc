@@ -11,7 +11,7 @@
 #include "tests/parsers/golden_files.h"
 #include "tests/parsers/import_invariants.h"
 
-namespace compat::parsers {
+namespace compat::parsers::googletest_test {
 namespace {
 
 using nlohmann::json;
@@ -456,4 +456,4 @@ TEST(GoogletestJson, WrongTypesAndRepeatsAreNoLoss) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::googletest_test

@@ -9,7 +9,7 @@
 #include "tests/parsers/golden_files.h"
 #include "tests/parsers/monsters.h"
 
-namespace compat::parsers {
+namespace compat::parsers::hostile_test {
 namespace {
 
 using testing::broken_invariant;
@@ -169,4 +169,4 @@ INSTANTIATE_TEST_SUITE_P(All, Monsters, ::testing::ValuesIn(monsters()),
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::hostile_test

@@ -8,7 +8,7 @@
 #include "tests/parsers/import_invariants.h"
 #include "tests/parsers/monsters.h"
 
-namespace compat::parsers {
+namespace compat::parsers::import_hostile_test {
 namespace {
 
 using testing::broken_import_invariant;
@@ -436,4 +436,4 @@ INSTANTIATE_TEST_SUITE_P(All, ImportMonsters, ::testing::ValuesIn(monsters()),
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::import_hostile_test

@@ -6,7 +6,7 @@
 
 #include "parsers/import/importers.h"
 
-namespace compat::parsers {
+namespace compat::parsers::import_test {
 namespace {
 
 TEST(Importers, ADottedNameTellsModuleAndClass) {
@@ -96,4 +96,4 @@ TEST(Importers, CasesOfSeveralModulesAreARecordEach) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::import_test

@@ -12,7 +12,7 @@
 #include "tests/parsers/import_invariants.h"
 #include "tests/parsers/oracle_model.h"
 
-namespace compat::parsers {
+namespace compat::parsers::junit_golden_test {
 namespace {
 
 using nlohmann::json;
@@ -294,4 +294,4 @@ TEST(SurefireXml, IsWhatMavenPrints) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::junit_golden_test

@@ -9,7 +9,7 @@
 #include "tests/parsers/import_invariants.h"
 #include "tests/parsers/monsters.h"
 
-namespace compat::parsers {
+namespace compat::parsers::junit_hostile_test {
 namespace {
 
 using testing::broken_import_invariant;
@@ -351,4 +351,4 @@ INSTANTIATE_TEST_SUITE_P(All, JunitMonsters, ::testing::ValuesIn(monsters()),
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::junit_hostile_test

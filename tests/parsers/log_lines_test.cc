@@ -7,7 +7,7 @@
 #include "parsers/import/pytest/event.h"
 #include "parsers/import/unittest/event.h"
 
-namespace compat::parsers {
+namespace compat::parsers::log_lines_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -126,4 +126,4 @@ TEST(PytestEvent, OfATestHasItsNameAndOutcome) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::log_lines_test

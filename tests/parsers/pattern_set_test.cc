@@ -9,7 +9,7 @@
 #include "tests/paths.h"
 #include "tests/support/failures.h"
 
-namespace compat::parsers {
+namespace compat::parsers::pattern_set_test {
 namespace {
 
 struct Compared {
@@ -75,4 +75,4 @@ TEST(PatternSet, FindsWhatTheRulesFindAlone) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::pattern_set_test

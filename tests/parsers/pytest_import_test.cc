@@ -8,7 +8,7 @@
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 
-namespace compat::parsers {
+namespace compat::parsers::pytest_import_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -275,7 +275,7 @@ TEST(PytestImport, SubtestsOfATestThatOnlySectionsName) {
                 ElementsAre("test_q.py::test_2 failed", "some.log::<unnamed 1> passed"));
     ASSERT_EQ(part.cases[0].subcases.size(), 1u);
     EXPECT_EQ(part.cases[0].subcases[0].label, "[m] (i=1)");
-    EXPECT_THAT(mismatches(part), ElementsAre(testing::HasSubstr("no summary names")));
+    EXPECT_THAT(mismatches(part), ElementsAre(::testing::HasSubstr("no summary names")));
 }
 
 TEST(PytestImport, ATestFailedForTheReasonOfItsSubtests) {
@@ -426,7 +426,7 @@ TEST(PytestImport, CharactersOfASessionThatWasCutOffAreTests) {
                 EXPECT_EQ(std::ranges::count(part.cases, State::passed, &CaseRecord::state), 2)
                     << text;
                 EXPECT_EQ(part.cases.back().state, State::crashed) << text;
-                EXPECT_THAT(mismatches(part), ElementsAre(testing::HasSubstr("breaks off")));
+                EXPECT_THAT(mismatches(part), ElementsAre(::testing::HasSubstr("breaks off")));
             }
     for (const std::string cut : {".......\n", ".."}) {
         const auto parts = read(verbose + cut);
@@ -509,7 +509,7 @@ TEST(PytestImport, AQuietSessionThatWasStoppedIsNotAllThatWasAskedFor) {
         ASSERT_EQ(part.cases.size(), 2u) << by;
         EXPECT_EQ(part.cases[1].state, State::not_run);
         EXPECT_TRUE(part.cases[1].pseudo);
-        EXPECT_THAT(part.cases[1].reason, testing::StartsWith(by));
+        EXPECT_THAT(part.cases[1].reason, ::testing::StartsWith(by));
         EXPECT_THAT(mismatches(part), IsEmpty());
     }
     const ModuleRecord whole = stopped(". " + std::string(65, ' ') + "[100%]", "KeyboardInterrupt");
@@ -532,4 +532,4 @@ TEST(PytestImport, LongLinesAndManySubtestsTakeNoLonger) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::pytest_import_test

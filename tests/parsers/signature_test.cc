@@ -7,7 +7,7 @@
 
 #include "parsers/diagnosis/place.h"
 
-namespace compat::parsers {
+namespace compat::parsers::signature_test {
 namespace {
 
 TEST(Masked, WhatDiffersFromRunToRun) {
@@ -93,4 +93,4 @@ TEST(Place, IsTheSameOnEveryMachine) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::signature_test

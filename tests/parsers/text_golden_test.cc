@@ -10,7 +10,7 @@
 #include "tests/parsers/golden_files.h"
 #include "tests/parsers/oracle_model.h"
 
-namespace compat::parsers {
+namespace compat::parsers::text_golden_test {
 namespace {
 
 using nlohmann::json;
@@ -73,4 +73,4 @@ INSTANTIATE_TEST_SUITE_P(Real, PytestText, ::testing::ValuesIn(testing::goldens(
                          testing::golden_name);
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::text_golden_test

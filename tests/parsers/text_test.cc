@@ -8,7 +8,7 @@
 #include "parsers/python_repr.h"
 #include "parsers/record.h"
 
-namespace compat::parsers {
+namespace compat::parsers::text_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -188,4 +188,4 @@ INSTANTIATE_TEST_SUITE_P(All, Closings, ::testing::ValuesIn(kClosings),
                          [](const auto& row) { return row.param.name; });
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::text_test

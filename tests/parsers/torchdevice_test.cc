@@ -12,7 +12,7 @@
 #include "tests/parsers/golden_files.h"
 #include "tests/parsers/import_invariants.h"
 
-namespace compat::parsers {
+namespace compat::parsers::torchdevice_test {
 namespace {
 
 using nlohmann::json;
@@ -220,4 +220,4 @@ TEST(Torchdevice, Durations) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::torchdevice_test

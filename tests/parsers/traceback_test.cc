@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace compat::parsers {
+namespace compat::parsers::traceback_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -200,4 +200,4 @@ TEST(RaisedFromAnother, OnlyWherePythonSaysSo) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::traceback_test

@@ -13,7 +13,7 @@
 #include "runner/analysis/accounting.h"
 #include "tests/parsers/golden_files.h"
 
-namespace compat::parsers {
+namespace compat::parsers::unittest_import_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -530,4 +530,4 @@ TEST(UnittestImport, LinesOfTestsThatATestPrintedDoNotAddUp) {
 }
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::unittest_import_test

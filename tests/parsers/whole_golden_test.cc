@@ -14,7 +14,7 @@
 #include "runner/analysis/accounting.h"
 #include "tests/parsers/golden_files.h"
 
-namespace compat::parsers {
+namespace compat::parsers::whole_golden_test {
 namespace {
 
 using nlohmann::json;
@@ -315,4 +315,4 @@ INSTANTIATE_TEST_SUITE_P(Real, OddPytest, ::testing::ValuesIn(logs("odd-pytest")
 INSTANTIATE_TEST_SUITE_P(Real, WholePytest, ::testing::ValuesIn(logs("whole-pytest")), test_name);
 
 }  // namespace
-}  // namespace compat::parsers
+}  // namespace compat::parsers::whole_golden_test

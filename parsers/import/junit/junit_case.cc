@@ -54,7 +54,7 @@ struct PytestWords {
     std::string_view begin;
     Phase phase;
 };
-constexpr std::array<PytestWords, 6> kPytestWords{{
+constexpr std::array<PytestWords, 6> kPytestElements{{
     {"failed on setup with ", Phase::setup},
     {"failed on teardown with ", Phase::teardown},
     {"test setup failure", Phase::setup},
@@ -63,7 +63,7 @@ constexpr std::array<PytestWords, 6> kPytestWords{{
     {"collection skipped", Phase::load},
 }};
 std::optional<Phase> pytest_phase(std::string_view message) {
-    for (const PytestWords& known : kPytestWords)
+    for (const PytestWords& known : kPytestElements)
         if (message.starts_with(known.begin)) return known.phase;
     return std::nullopt;
 }

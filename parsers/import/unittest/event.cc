@@ -34,7 +34,7 @@ struct UnittestWord {
     std::string_view word;
     State state;
 };
-constexpr std::array<UnittestWord, 7> kUnittestWords{{
+constexpr std::array<UnittestWord, 7> kUnittestStatuses{{
     {"ok", State::passed},
     {"FAIL", State::failed},
     {"ERROR", State::errored},
@@ -53,7 +53,7 @@ constexpr std::array kCharacterStates{State::passed,  State::failed,  State::err
 #define COMPAT_SECONDS R"(([\d.]+)s)"
 
 State state_of_word(std::string_view text) {
-    return std::find_if(kUnittestWords.begin(), kUnittestWords.end(),
+    return std::find_if(kUnittestStatuses.begin(), kUnittestStatuses.end(),
                         [&](const UnittestWord& known) { return text.starts_with(known.word); })
         ->state;
 }

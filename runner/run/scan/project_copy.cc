@@ -25,28 +25,28 @@ bool is_left_out(const fs::path& folder, const std::vector<fs::path>& without) {
            fs::exists(folder / "pyvenv.cfg", error);
 }
 
-tl::unexpected<Error> cannot_copy(const fs::path& path, const std::error_code& error) {
+tl::unexpected<Error> cannot_copy_project(const fs::path& path, const std::error_code& error) {
     return fail(ErrorKind::io, fmt::format("cannot copy the project: {}", error.message()), {},
                 path.string());
 }
 
-class Copying {
+class ProjectCopy {
   public:
-    Copying(const fs::path& from, const fs::path& to, const std::vector<fs::path>& without)
+    ProjectCopy(const fs::path& from, const fs::path& to, const std::vector<fs::path>& without)
         : from_(from), to_(to), without_(without) {}
 
     Expected<CopiedFiles> copy() {
         std::error_code error;
         fs::create_directories(to_, error);
-        if (error) return cannot_copy(to_, error);
+        if (error) return cannot_copy_project(to_, error);
         fs::recursive_directory_iterator entry(from_, error), end;
-        if (error) return cannot_copy(from_, error);
+        if (error) return cannot_copy_project(from_, error);
         for (; entry != end; entry.increment(error)) {
             if (error) break;
             if (const auto copied = copy_entry(entry); !copied)
                 return tl::unexpected(copied.error());
         }
-        if (error) return cannot_copy(from_, error);
+        if (error) return cannot_copy_project(from_, error);
         return copied_;
     }
 
@@ -56,7 +56,7 @@ class Copying {
         const fs::path copy = to_ / path.lexically_relative(from_);
         std::error_code error;
         const auto status = entry->symlink_status(error);
-        if (error) return cannot_copy(path, error);
+        if (error) return cannot_copy_project(path, error);
         if (fs::is_symlink(status)) return copy_link(path, copy);
         if (fs::is_directory(status)) {
             if (is_left_out(path, without_)) {
@@ -78,19 +78,19 @@ class Copying {
             if (!error) fs::copy_file(path, copy, error);
             if (!error) fs::permissions(copy, fs::perms::owner_write, fs::perm_options::add, error);
         }
-        if (error) return cannot_copy(path, error);
+        if (error) return cannot_copy_project(path, error);
         return {};
     }
 
     Expected<void> copy_link(const fs::path& path, const fs::path& copy) const {
         std::error_code error;
         const fs::path target = fs::read_symlink(path, error);
-        if (error) return cannot_copy(path, error);
+        if (error) return cannot_copy_project(path, error);
         const fs::path whole = (path.parent_path() / target).lexically_normal();
         const fs::path inside = whole.lexically_relative(from_);
         const bool leads_out = inside.empty() || *inside.begin() == "..";
         fs::create_symlink(leads_out ? whole : to_ / inside, copy, error);
-        if (error) return cannot_copy(path, error);
+        if (error) return cannot_copy_project(path, error);
         return {};
     }
 
@@ -103,7 +103,7 @@ class Copying {
 
 Expected<CopiedFiles> copy_project(const fs::path& from, const fs::path& to,
                                    const std::vector<fs::path>& without) {
-    return Copying(from, to, without).copy();
+    return ProjectCopy(from, to, without).copy();
 }
 
 }  // namespace compat::run

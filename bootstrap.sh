@@ -2,6 +2,7 @@
 # Installs what is missing, builds, then does what its arguments say:
 #   ./bootstrap.sh runner SUITE [TARGET…]   build, then `runner SUITE …`
 #   ./bootstrap.sh test                     build, then run every test
+#   ./bootstrap.sh test --changed [COMMIT]  those that a change since COMMIT (default: HEAD) can affect
 #   ./bootstrap.sh wheel                    build a wheel in dist/
 #   ./bootstrap.sh                          build only
 # Idempotent. Touches no Python environment that it did not make itself.
@@ -142,8 +143,10 @@ case ${1-} in
         ;;
     test)
         shift
+        test_environment &  # pip mostly waits
+        environment=$!
         build
-        test_environment
+        wait "$environment" || exit 2
         exec "$ROOT/tests/run_all.sh" "$BUILD" "$VENV/bin/python" "$@"
         ;;
     wheel) build_wheel ;;

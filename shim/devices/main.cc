@@ -222,5 +222,6 @@ int main(int count, char** arguments) {
         kFormat, json_string(COMPAT_SHIM_TORCH_VERSION).c_str(),
         json_string(COMPAT_SHIM_TORCH_GIT).c_str(), config.empty() ? "null" : config.c_str(),
         joined(types).c_str(), joined(devices).c_str(), joined(failed).c_str());
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    // LibTorch has nothing to clean up, which would take half as long as loading it.
+    _exit(std::fflush(stdout) == 0 ? 0 : 1);
 }

@@ -126,7 +126,7 @@ def run_child(
     for key, value in (env or {}).items():
         environ.pop(key, None) if value is None else environ.update({key: value})
     if warm:
-        return Child(warm_children.run(path, folder, environ), path, record)
+        return Child(warm_children.run(path, folder, environ, env or {}), path, record)
     done = subprocess.run(
         [python, *(argv or [str(path)])],
         env=environ,

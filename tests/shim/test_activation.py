@@ -210,8 +210,8 @@ def test_the_record_starts_with_a_session_line(child):
         ({"TORCHDEVICE_MODE": "missing", "TORCH_ALLOW_REDIRECTS": "true"}, "missing"),
     ],
 )
-def test_which_mode_applies(child, env, mode):
-    ran = child(CUDA_WORKS, env=env)
+def test_which_mode_applies(warm_child, env, mode):
+    ran = warm_child(CUDA_WORKS, env=env)
     assert ran.answer == [True, "cpu"]
     assert ran.record[1]["mode"] == mode
 

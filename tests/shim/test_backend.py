@@ -32,8 +32,8 @@ def npu(tmp_path_factory):
 
 
 @pytest.fixture
-def on_npu(child, npu):
-    return functools.partial(child, env=npu)
+def on_npu(warm_child, npu):
+    return functools.partial(warm_child, env=npu)
 
 
 def test_requests_for_cuda_and_mps_end_on_the_backend(on_npu):

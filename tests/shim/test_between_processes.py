@@ -29,12 +29,12 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def talk(child):
+def talk(warm_child):
     """Answers of a program whose process starts another, which runs `other(there, back)`."""
 
     def run(other, body, method="spawn"):
         body = "\n".join("    " + line for line in body.strip().splitlines())
-        return child(BEGIN + other + MAIN.format(method=method, body=body), env=CUDA)
+        return warm_child(BEGIN + other + MAIN.format(method=method, body=body), env=CUDA)
 
     return run
 

@@ -29,15 +29,15 @@ dist.destroy_process_group()
 """
 
 
-def collectives(child, backend, device, env):
+def collectives(warm_child, backend, device, env):
     if not pytest.importorskip("torch").distributed.is_available():
         pytest.skip("no torch.distributed")
-    return child(GROUP + COLLECTIVES.format(backend=backend, device=device), env=env)
+    return warm_child(GROUP + COLLECTIVES.format(backend=backend, device=device), env=env)
 
 
 @pytest.mark.parametrize("backend", ["gloo", "nccl", "cpu:gloo,cuda:nccl", None])
-def test_collectives_of_simulated_cuda_run_by_any_backend(child, backend):
-    ran = collectives(child, backend, "cuda", CUDA)
+def test_collectives_of_simulated_cuda_run_by_any_backend(warm_child, backend):
+    ran = collectives(warm_child, backend, "cuda", CUDA)
     name, answers, gathered, where = ran.answer
     assert set(answers.values()) == {True}, answers
     assert (gathered, where) == ([1.0] * 3, "cuda")
@@ -46,8 +46,8 @@ def test_collectives_of_simulated_cuda_run_by_any_backend(child, backend):
 
 
 @pytest.mark.parametrize("backend", ["nccl", None])
-def test_nccl_is_redirected_to_gloo_and_recorded(child, backend):
-    ran = collectives(child, backend, "cuda", {})
+def test_nccl_is_redirected_to_gloo_and_recorded(warm_child, backend):
+    ran = collectives(warm_child, backend, "cuda", {})
     name, answers, gathered, where = ran.answer
     assert name == "gloo" and set(answers.values()) == {True} and where == "cpu"
     (noted,) = ran.devices(kind="redirect", op="torch.distributed.ProcessGroupNCCL")
@@ -55,16 +55,16 @@ def test_nccl_is_redirected_to_gloo_and_recorded(child, backend):
 
 
 @pytest.mark.parametrize("fallback", ["0", "1"])
-def test_a_mac_refuses_collectives_by_name(child, fallback):
-    ran = collectives(child, "gloo", "mps", {**MPS, "PYTORCH_ENABLE_MPS_FALLBACK": fallback})
+def test_a_mac_refuses_collectives_by_name(warm_child, fallback):
+    ran = collectives(warm_child, "gloo", "mps", {**MPS, "PYTORCH_ENABLE_MPS_FALLBACK": fallback})
     for kind, text in ran.answer[1].values():
         assert kind == "NotImplementedError"
         assert text.startswith("The operator 'c10d::") and "not currently implemented for the MPS" in text
     assert ran.devices(kind="fallback") == []
 
 
-def test_data_parallel_processes_train_on_simulated_cuda(child):
-    ran = child(
+def test_data_parallel_processes_train_on_simulated_cuda(warm_child):
+    ran = warm_child(
         GROUP
         + """
 import sys
@@ -112,10 +112,10 @@ print(json.dumps(hooks))
 """
 
 
-def test_steps_are_counted_of_ranks_and_several_optimizers_share_one(child):
+def test_steps_are_counted_of_ranks_and_several_optimizers_share_one(warm_child):
     if not pytest.importorskip("torch").distributed.is_available():
         pytest.skip("no torch.distributed")
-    ran = child(GROUP + STEPS, env=CUDA)
+    ran = warm_child(GROUP + STEPS, env=CUDA)
     assert ran.answer == [0, 1], "torch has a hook of ours from the first group on, and only one"
     steps = ran.devices(kind="optimizer_step")
     assert {(step["op"], step["ranks"], step["from"]) for step in steps} == {("torch.optim.Optimizer.step", 1, None)}

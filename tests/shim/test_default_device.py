@@ -84,10 +84,10 @@ def device(name):
 
 
 @pytest.mark.parametrize("name", ["mps", "cuda"])
-def test_it_means_what_torch_means(name, child):
+def test_it_means_what_torch_means(name, warm_child):
     def answers(by_torch, env):
         script = SCRIPT.format(by_torch=by_torch, device=name, expressions=EXPRESSIONS)
-        return child(script, env={**device(name), **env}).answer
+        return warm_child(script, env={**device(name), **env}).answer
 
     ours = answers(False, {"TORCHDEVICE_DEFAULT_DEVICE": "on"})
     assert ours == answers(True, {})
@@ -95,8 +95,8 @@ def test_it_means_what_torch_means(name, child):
     assert ours["torch.ones(2, device='cpu')"] == "cpu"
 
 
-def test_every_thread_and_process_has_it(child):
-    ran = child(
+def test_every_thread_and_process_has_it(warm_child):
+    ran = warm_child(
         """
 import json, multiprocessing, subprocess, sys, threading
 import torch
@@ -128,8 +128,8 @@ print(json.dumps([found[0], forked(), started, [str(batch.device) for batch, in 
     assert [line["default_device"] for line in ran.record if line["event"] == "session"][:1] == ["mps"]
 
 
-def test_torch_sets_another_one_and_takes_it_back(child):
-    ran = child(
+def test_torch_sets_another_one_and_takes_it_back(warm_child):
+    ran = warm_child(
         """
 import json, torch
 answers = []
@@ -143,8 +143,8 @@ print(json.dumps(answers))
     assert ran.answer == ["cpu", "cpu", "meta", "meta", "cuda:0", "cuda:0"]
 
 
-def test_the_host_keeps_torchs_own_default(child):
+def test_the_host_keeps_torchs_own_default(warm_child):
     script = "import json, torch; print(json.dumps(str(torch.zeros(1).device)))"
-    ran = child(script, env={"TORCHDEVICE_DEFAULT_DEVICE": "on"})
+    ran = warm_child(script, env={"TORCHDEVICE_DEFAULT_DEVICE": "on"})
     assert ran.answer == "cpu"
     assert "default_device" not in json.dumps(ran.record)

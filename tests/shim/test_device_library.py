@@ -249,8 +249,8 @@ def device_put(array, device): return array
 """
 
 
-def test_arrays_of_float64_fit_on_a_device_without_it(child):
-    ran = child(
+def test_arrays_of_float64_fit_on_a_device_without_it(warm_child):
+    ran = warm_child(
         "import json, numpy, torch, compat_devices\n"
         "manager = compat_devices.DeviceManager()\n"
         "there = manager.ensure_device({'x': numpy.ones(2), 'n': numpy.ones(2, dtype=numpy.float32)})\n"
@@ -308,10 +308,10 @@ def test_a_library_for_another_torch_is_refused(library, tmp_path):
 
 
 @pytest.mark.parametrize("simulated, device", [(None, "cpu"), ("mps", "mps:0"), ("cuda", "cuda:0")])
-def test_the_example_in_python_runs(library, child, simulated, device):
+def test_the_example_in_python_runs(library, warm_child, simulated, device):
     script = (ROOT / "docs/examples/devices.py").read_text()
     env = {"TORCHDEVICE_SIMULATE": simulated} if simulated else {"PYTHONPATH": str(pathlib.Path(library).parent)}
-    ran = child(script, active=bool(simulated), env=env)
+    ran = warm_child(script, active=bool(simulated), env=env)
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
     assert lines[0] == f"device: {device} (first usable device in the order TPU, MPS, CUDA, CPU)"

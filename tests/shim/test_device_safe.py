@@ -503,8 +503,8 @@ def test_the_same_tensor_is_copied_once(package):
     assert seen == [True, True]
 
 
-def test_a_bad_setting_is_refused_where_the_function_is_defined(child):
-    ran = child("import compat_devices\n@compat_devices.device_safe\ndef f(): pass\n",
+def test_a_bad_setting_is_refused_where_the_function_is_defined(warm_child):
+    ran = warm_child("import compat_devices\n@compat_devices.device_safe\ndef f(): pass\n",
                 env={"TORCHDEVICE_SIMULATE": "cuda", "COMPAT_RECOVERY": "perhaps"})
     assert ran.returncode == 1
     assert "SettingError: COMPAT_RECOVERY: \"perhaps\" is not allowed; use: on, off" in ran.stderr

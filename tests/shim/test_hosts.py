@@ -67,8 +67,8 @@ print(json.dumps([str(each.device) for each in (x, y, product)]
     assert (session["host"], session["simulated"]) == ("cuda", None)
 
 
-def test_torch_mps_answers_on_a_host_without_mps(child):
-    ran = child(
+def test_torch_mps_answers_on_a_host_without_mps(warm_child):
+    ran = warm_child(
         """
 import json, torch
 x = torch.ones(256, device="mps")
@@ -114,8 +114,8 @@ def test_streams_of_torch_mps_answer_on_a_host_without_mps(child, early):
 
 
 @needs_streams
-def test_streams_of_simulated_mps(child):
-    ran = child("import json, torch\n" + STREAMS, env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"})
+def test_streams_of_simulated_mps(warm_child):
+    ran = warm_child("import json, torch\n" + STREAMS, env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"})
     assert ran.answer == [True, True, False, True, [2, 2]]
 
 

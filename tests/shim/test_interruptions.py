@@ -15,8 +15,8 @@ def count_at(n, name):
 """
 
 
-def test_a_worker_interrupted_while_exiting_still_exits(child):
-    ran = child(
+def test_a_worker_interrupted_while_exiting_still_exits(warm_child):
+    ran = warm_child(
         MANY_SITES
         + """
 def interrupt(signum, frame): raise KeyboardInterrupt
@@ -35,8 +35,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     assert ran.answer == 0
 
 
-def test_an_exception_of_a_signal_handler_during_a_write_reaches_the_program(child):
-    ran = child(
+def test_an_exception_of_a_signal_handler_during_a_write_reaches_the_program(warm_child):
+    ran = warm_child(
         MANY_SITES
         + """
 import json
@@ -68,8 +68,8 @@ print(json.dumps([raised, caught]))
     assert total == 6 * 3002
 
 
-def test_pinning_works_after_a_fork_during_pinning(child):
-    ran = child(
+def test_pinning_works_after_a_fork_during_pinning(warm_child):
+    ran = warm_child(
         """
 import json, os, signal, threading, torch
 base = torch.empty(8)
@@ -145,8 +145,8 @@ subprocess.run([sys.executable, "-c", "import torch; torch.ones(1, device='cuda'
     assert list(other.iterdir()) == []
 
 
-def test_sites_are_listed_after_they_were_written(child):
-    ran = child(
+def test_sites_are_listed_after_they_were_written(warm_child):
+    ran = warm_child(
         """
 import json, torch, compat_shim
 compat_shim.begin_test("t::a")

@@ -48,7 +48,7 @@ def test_refusals_are_written_down_with_their_line_and_the_result_is_the_cpus(wa
     assert [line["keep_going"] for line in ran.record if line["event"] == "session"] == [True]
 
 
-def test_training_goes_on_where_the_backward_pass_is_refused(child):
+def test_training_goes_on_where_the_backward_pass_is_refused(warm_child):
     script = """
 import torch
 model = torch.nn.Linear(4, 4).to("mps")
@@ -59,7 +59,7 @@ for _ in range(2):
     optimizer.step()
 print(loss.device.type, all(p.grad is not None for p in model.parameters()))
 """
-    ran = child(script, env={**device("mps"), **GOING, "PYTORCH_ENABLE_MPS_FALLBACK": "0"})
+    ran = warm_child(script, env={**device("mps"), **GOING, "PYTORCH_ENABLE_MPS_FALLBACK": "0"})
     assert ran.stdout.strip() == "mps True", ran.stdout + ran.stderr
     refused = {line["op"] for line in ran.record if line.get("kind") == "refusal" and "message" in line}
     assert refused == {"aten::_pdist_forward", "aten::_pdist_backward"}
@@ -72,7 +72,7 @@ def test_what_leaves_nothing_to_compute_is_still_raised(warm_child):
     assert len(ran.stdout.split()) == 2, ran.stdout + ran.stderr
 
 
-def test_without_a_simulated_device_it_says_nothing(child):
-    ran = child("import torch; print(torch.ones(1, device='cuda').device)", env={"TORCHDEVICE_KEEP_GOING": "on"})
+def test_without_a_simulated_device_it_says_nothing(warm_child):
+    ran = warm_child("import torch; print(torch.ones(1, device='cuda').device)", env={"TORCHDEVICE_KEEP_GOING": "on"})
     assert ran.stdout.strip() == "cpu", ran.stdout + ran.stderr
     assert not any("keep_going" in line for line in ran.record)

@@ -136,7 +136,7 @@ for name, path in {[(name, str(path)) for name, path in paths.items()]!r}:
     runpy.run_path(path)
     compat_shim.end_test()
 """
-    ran = run_child(library, folder, script)
+    ran = run_child(library, folder, script, warm=True)
     assert ran.returncode == 0, ran.stderr
     return ran, paths
 
@@ -156,8 +156,8 @@ def test_each_kind_of_frame_reports_the_requesting_line(framed, name):
     assert marks and counts == marks
 
 
-def test_code_without_a_file_is_recorded_by_its_name(child):
-    ran = child(
+def test_code_without_a_file_is_recorded_by_its_name(warm_child):
+    ran = warm_child(
         """
 import torch
 exec("torch.zeros(1, device='cuda')")
@@ -191,8 +191,8 @@ def told(script):
 
 
 @pytest.mark.parametrize("level", ["DEBUG", "INFO", "WARNING", "ERROR"])
-def test_each_log_level_prints_its_lines(child, level):
-    ran = child(PROGRAM, env={"TORCHDEVICE_LOG_LEVEL": level})
+def test_each_log_level_prints_its_lines(warm_child, level):
+    ran = warm_child(PROGRAM, env={"TORCHDEVICE_LOG_LEVEL": level})
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == ""
     zeros, ones = told(ran.script)
@@ -205,9 +205,9 @@ def test_each_log_level_prints_its_lines(child, level):
     assert sum(e["count"] for e in ran.devices(kind="redirect")) == 4
 
 
-def test_log_lines_of_parallel_processes_are_not_mixed(child):
+def test_log_lines_of_parallel_processes_are_not_mixed(warm_child):
     """Each line is one write, so that lines on a shared stderr stay whole."""
-    ran = child(
+    ran = warm_child(
         """
 import os, threading, torch
 def ask():

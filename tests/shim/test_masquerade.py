@@ -31,13 +31,13 @@ def test_the_conformance_suite_passes_if_torch_is_imported_first(child):
     "visible, count",
     [("0", 1), ("3", 1), ("1,2", 1), ("GPU-8932f937", 1), ("", 0), ("-1", 0), ("0,0", 0), ("x", 0)],
 )
-def test_cuda_visible_devices_is_parsed_as_in_torch(child, visible, count):
+def test_cuda_visible_devices_is_parsed_as_in_torch(warm_child, visible, count):
     script = """
 import json, torch
 before = torch.cuda._parse_visible_devices()
 print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), torch.version.cuda]))
 """
-    answer = child(script, env={"CUDA_VISIBLE_DEVICES": visible}).answer
+    answer = warm_child(script, env={"CUDA_VISIBLE_DEVICES": visible}).answer
     assert answer == [count == 1, count, "12.6"]
 
 

@@ -225,8 +225,8 @@ def test_a_rank_that_hangs_times_the_others_out(on_ranks):
 
 
 @pytest.mark.parametrize("text", ["rank=1", "rank=1,call=0,kind=exit", "rank=1,call=2,kind=slow", "rank=a,call=2,kind=drop"])
-def test_a_fault_that_is_none_is_named(child, text):
-    ran = child("import torch", env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_FAULT": text})
+def test_a_fault_that_is_none_is_named(warm_child, text):
+    ran = warm_child("import torch", env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_FAULT": text})
     assert ran.returncode != 0 and f"TORCHDEVICE_FAULT={text}: must be rank=1,call=20,kind=KIND" in ran.stderr
 
 

@@ -73,8 +73,8 @@ compat_shim.end_test()
     assert by_test(ran) == {("t::lazy", "aten::zeros"): 1}
 
 
-def test_a_crash_loses_only_the_running_tests_counts(child):
-    ran = child(
+def test_a_crash_loses_only_the_running_tests_counts(warm_child):
+    ran = warm_child(
         """
 import os, signal, torch, compat_shim
 for name in ("t::done", "t::killed"):
@@ -88,8 +88,8 @@ for name in ("t::done", "t::killed"):
     assert by_test(ran) == {("t::done", "aten::zeros"): 1}
 
 
-def test_a_killed_program_without_tests_has_written_its_sites(child):
-    ran = child(
+def test_a_killed_program_without_tests_has_written_its_sites(warm_child):
+    ran = warm_child(
         """
 import os, signal, time, torch, compat_shim
 torch.zeros(2, device="cuda")
@@ -104,8 +104,8 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert {(e["op"], e["line"]) for e in ran.devices()} == {("aten::zeros", 3), ("aten::ones", 5)}
 
 
-def test_early_writes_neither_lose_nor_double_counts(child):
-    ran = child(
+def test_early_writes_neither_lose_nor_double_counts(warm_child):
+    ran = warm_child(
         """
 import time, torch, compat_shim
 end = time.monotonic() + 2.5
@@ -151,9 +151,9 @@ compat_shim.end_test()
     assert events.index(("session", forked)) < events.index(("device", forked))
 
 
-def test_what_a_test_starts_belongs_to_it(child):
+def test_what_a_test_starts_belongs_to_it(warm_child):
     started = "import torch; torch.ones(2, device='cuda').add(1)"
-    ran = child(
+    ran = warm_child(
         f"""
 import subprocess, sys, torch, compat_shim
 def start(): subprocess.run([sys.executable, "-c", {started!r}], check=True)
@@ -237,8 +237,8 @@ print(json.dumps([sum(ref() is not None for ref in alive), library.site_count(),
     assert (site["file"], site["line"], site["count"]) == ("<made>", 1, 2000)
 
 
-def test_without_a_record_nothing_is_written_and_counts_reset(child, tmp_path):
-    ran = child(
+def test_without_a_record_nothing_is_written_and_counts_reset(warm_child, tmp_path):
+    ran = warm_child(
         """
 import json, torch, compat_shim
 compat_shim.begin_test("a"); torch.zeros(1, device="cuda"); one = compat_shim.sites()
@@ -252,8 +252,8 @@ print(json.dumps([len(one), compat_shim.sites()]))
 
 
 @pytest.mark.parametrize("level, told", [("WARNING", 0), ("INFO", 1), ("DEBUG", 3)])
-def test_each_site_is_logged_once(child, level, told):
-    ran = child(
+def test_each_site_is_logged_once(warm_child, level, told):
+    ran = warm_child(
         "import torch\nfor _ in range(3): torch.zeros(1, device='cuda')\n",
         env={"TORCHDEVICE_LOG_LEVEL": level},
     )

@@ -26,8 +26,8 @@ def counts(ran, **wanted):
     return sum(event["count"] for event in ran.devices(**wanted))
 
 
-def test_concurrent_threads_lose_no_count(child):
-    ran = child(
+def test_concurrent_threads_lose_no_count(warm_child):
+    ran = warm_child(
         """
 import sys, threading, torch, compat_shim
 sys.setswitchinterval(1e-5)
@@ -49,9 +49,9 @@ for test in ("t::a", "t::b"):
     assert {event["line"] for event in ran.devices()} == {5}
 
 
-def test_threads_without_the_gil_lose_no_count(child):
+def test_threads_without_the_gil_lose_no_count(warm_child):
     """Rows are taken repeatedly while the threads count."""
-    ran = child(
+    ran = warm_child(
         NATIVE
         + """
 import compat_shim
@@ -66,8 +66,8 @@ for part in parts: torch.jit.wait(part)
 
 
 @pytest.mark.unsanitized(reason="AddressSanitizer's allocator is not safe where others allocate")
-def test_a_fork_during_counting_in_native_threads_works(child):
-    ran = child(
+def test_a_fork_during_counting_in_native_threads_works(warm_child):
+    ran = warm_child(
         NATIVE
         + """
 parts = start(2_000_000_000, "cuda")
@@ -85,8 +85,8 @@ os._exit(0)
     assert counts(ran, line=17) == 150
 
 
-def test_a_fork_during_counting_and_writing_in_python_threads_works(child):
-    ran = child(
+def test_a_fork_during_counting_and_writing_in_python_threads_works(warm_child):
+    ran = warm_child(
         """
 import os, sys, threading, torch, compat_shim
 sys.setswitchinterval(1e-5)
@@ -146,8 +146,8 @@ os.{call}
     assert counts(ran) == 1
 
 
-def test_a_worker_that_raises_or_exits_writes_its_counts(child):
-    ran = child(
+def test_a_worker_that_raises_or_exits_writes_its_counts(warm_child):
+    ran = warm_child(
         """
 import multiprocessing, sys, torch
 def work(how):
@@ -164,8 +164,8 @@ if __name__ == "__main__":
     assert counts(ran, op="aten::zeros") == 2
 
 
-def test_a_mocked_os_or_json_does_not_affect_the_record(child):
-    ran = child(
+def test_a_mocked_os_or_json_does_not_affect_the_record(warm_child):
+    ran = warm_child(
         """
 import json, os, torch, compat_shim
 from unittest import mock
@@ -182,9 +182,9 @@ with mock.patch.multiple(os, **{name: mock.Mock(side_effect=OSError) for name in
 
 
 @pytest.mark.parametrize("path", ["nowhere/record", "/dev/full", "."])
-def test_a_record_that_cannot_be_written_is_reported_once(child, tmp_path, path):
+def test_a_record_that_cannot_be_written_is_reported_once(warm_child, tmp_path, path):
     """The program runs unchanged, except for one more line on stderr."""
-    ran = child(
+    ran = warm_child(
         """
 import os, torch, compat_shim
 for test in ("t::a", "t::b"):
@@ -214,10 +214,10 @@ def test_a_read_only_folder_does_not_stop_the_program(child, tmp_path):
     assert "Permission denied" in ran.stderr
 
 
-def test_a_full_disk_truncates_at_most_one_line(child, tmp_path):
+def test_a_full_disk_truncates_at_most_one_line(warm_child, tmp_path):
     """A limit on file sizes plays the full disk; it is lifted later."""
     record = tmp_path / "filling"
-    ran = child(
+    ran = warm_child(
         """
 import resource, signal, torch, compat_shim
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -315,8 +315,8 @@ print(json.dumps(found and found[1]))
     assert "TypeError" not in (ran.answer or "")
 
 
-def test_code_that_inductor_writes_does_not_end_the_masquerade(child, tmp_path):
-    ran = child(
+def test_code_that_inductor_writes_does_not_end_the_masquerade(warm_child, tmp_path):
+    ran = warm_child(
         """
 import json, torch
 from torch._inductor.codecache import PyCodeCache
@@ -333,8 +333,8 @@ print(json.dumps([str(x.device), str(made.device), seen]))
     assert ran.answer == ["cuda:0", "cuda:0", "mps"]
 
 
-def test_compiled_code_has_is_cuda_and_is_told_of_the_device(child):
-    ran = child(
+def test_compiled_code_has_is_cuda_and_is_told_of_the_device(warm_child):
+    ran = warm_child(
         """
 import json, torch
 @torch.compile(backend="eager")

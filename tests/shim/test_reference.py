@@ -49,7 +49,7 @@ def answers(library, tmp_path_factory):
     if not pytest.importorskip("torch").__version__.startswith(CHECKED):
         pytest.skip(f"the page is about torch {CHECKED}")
     return {
-        mode: run_child(library, tmp_path_factory.mktemp(mode), SCRIPT, env=env).answer
+        mode: run_child(library, tmp_path_factory.mktemp(mode), SCRIPT, env=env, warm=True).answer
         for mode, env in MODES.items()
     }
 

@@ -215,8 +215,8 @@ print(json.dumps([total, limit]))
 
 @pytest.mark.parametrize("size", ["8X", "0", "-1G", "G"])
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_memory_size_that_is_none_is_refused(device, child, size):
-    ran = child("import torch", env={**DEVICES[device], "TORCHDEVICE_DEVICE_MEMORY": size})
+def test_a_memory_size_that_is_none_is_refused(device, warm_child, size):
+    ran = warm_child("import torch", env={**DEVICES[device], "TORCHDEVICE_DEVICE_MEMORY": size})
     assert ran.returncode != 0
     assert f"TORCHDEVICE_DEVICE_MEMORY={size}: must be a size" in ran.stderr
 

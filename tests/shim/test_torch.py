@@ -8,8 +8,8 @@ import pytest
 from conftest import ACTIVATE, LEFT_OUT, ROOT
 
 
-def test_the_profiler_profiles_without_noise(child, tmp_path):
-    ran = child(
+def test_the_profiler_profiles_without_noise(warm_child, tmp_path):
+    ran = warm_child(
         """
 import json, sys, torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
@@ -81,7 +81,7 @@ print(json.dumps(float(y)))
     assert active.devices() == []
 
 
-def test_cuda_visible_devices_is_respected(child):
+def test_cuda_visible_devices_is_respected(warm_child):
     script = """
 import json, torch
 try:
@@ -92,7 +92,7 @@ print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), name]))
 """
     none = [False, 0, "No CUDA GPUs are available"]
     for visible, expected in (("", none), ("-1", none), ("0", [True, 1, "(as CUDA)"])):
-        assert child(script, env={"CUDA_VISIBLE_DEVICES": visible}).answer == expected
+        assert warm_child(script, env={"CUDA_VISIBLE_DEVICES": visible}).answer == expected
 
 
 @pytest.mark.parametrize("active", [True, False])

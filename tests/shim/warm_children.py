@@ -1,6 +1,9 @@
 """Scripts in processes that are forked from one that has imported torch, and what optimizers import:
-most of what a script's own process costs are these imports. One such process for each environment,
-with the shim or without. Each script still has a process and a record of its own.
+most of what a script's own process costs are these imports. Each script has a process and a record of
+its own.
+
+A process of each usual environment imported torch with the shim active. One without the shim serves the
+other environments: there the shim is activated after the fork, as by a program that imports torch first.
 
 Not for tests of how the shim is activated, of what it does while modules are imported, or of how a
 process ends: those run scripts of their own (conftest.run_child).
@@ -10,16 +13,30 @@ import atexit
 import gc
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import threading
 
+SHIM = str(pathlib.Path(__file__).parents[2] / "shim" / "python")
 # Of a script alone.
 OWN = "TORCHDEVICE_RECORD"
+# The shim's variables in the environments that most scripts ask for.
+USUAL = (
+    {"TORCHDEVICE_MODE": "missing"},
+    {"TORCHDEVICE_MODE": "missing", "TORCHDEVICE_SIMULATE": "cuda"},
+    {"TORCHDEVICE_MODE": "missing", "TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_DEVICES": "4"},
+    {"TORCHDEVICE_MODE": "missing", "TORCHDEVICE_SIMULATE": "mps"},
+    {"TORCHDEVICE_MODE": "none", "TORCHDEVICE_SIMULATE": "mps"},
+    {"TORCHDEVICE_MODE": "full", "TORCHDEVICE_SIMULATE": "mps"},
+)
+# Read when they are used.
+LATE = ("TORCHINDUCTOR_",)
+ASKS = "ACTIVATE_TORCH_DEVICE"
 
 
 class Warm:
-    """The process of one environment, which runs one script after the other."""
+    """A process that runs one script after the other."""
 
     def __init__(self, environ):
         self.process = subprocess.Popen(
@@ -29,7 +46,7 @@ class Warm:
     def run(self, path, folder, environ):
         """The script's exit status and output."""
         files = [str(folder / name) for name in ("out.txt", "err.txt")]
-        print(json.dumps([str(path), str(folder), environ[OWN], *files]), file=self.process.stdin, flush=True)
+        print(json.dumps([str(path), str(folder), environ, *files]), file=self.process.stdin, flush=True)
         code = int(self.process.stdout.readline())
         out, err = (open(file).read() for file in files)
         return subprocess.CompletedProcess([str(path)], code, out, err)
@@ -42,10 +59,19 @@ class Warm:
 _warm = {}
 
 
-def run(path, folder, environ):
-    key = json.dumps({name: value for name, value in environ.items() if name != OWN}, sort_keys=True)
+def run(path, folder, environ, own):
+    """`own`: the variables in which `environ` differs from other scripts'."""
+    shims = {name: value for name, value in environ.items() if name.startswith("TORCHDEVICE_") and name != OWN}
+    late = [name for name in own if name.startswith(LATE)]
+    torchs = [name for name in own if name.startswith("PYTORCH_")]
+    others = own.keys() - {*shims, *late, *torchs}
+    # A path adds modules, or hides them, from the first import on.
+    early = ASKS in environ and shims in USUAL and not others or "PYTHONPATH" in others
+    left_out = late if early else [*own, *shims, ASKS]
+    started = {**{name: value for name, value in environ.items() if name not in left_out}, OWN: os.devnull}
+    key = json.dumps(started, sort_keys=True)
     if key not in _warm:
-        _warm[key] = Warm({**environ, OWN: os.devnull})
+        _warm[key] = Warm(started)
         atexit.register(_warm[key].end)
     return _warm[key].run(path, folder, environ)
 
@@ -60,7 +86,7 @@ def _serve():
     # What is buffered, or printed by accident, belongs to no answer.
     os.dup2(2, 1)
     for line in sys.stdin:
-        path, folder, record, out, err = json.loads(line)
+        path, folder, environ, out, err = json.loads(line)
         pid = os.fork()
         if pid == 0:
             break
@@ -73,10 +99,15 @@ def _serve():
         os.dup2(opened, number)
         os.close(opened)
     answers = None
-    os.environ[OWN] = record
+    for name in os.environ.keys() - environ.keys():
+        del os.environ[name]
+    os.environ.update(environ)
     os.chdir(folder)
     if shim:
         shim.record_anew(counted)
+    elif environ.get(ASKS) == "1":
+        sys.path.append(SHIM)  # as the shim's sitecustomize.py does
+        import TorchDevice  # noqa: F401
     return path
 
 

@@ -68,8 +68,8 @@ print(json.dumps([raised, caught]))
     assert total == 6 * 3002
 
 
-def test_pinning_works_after_a_fork_during_pinning(warm_child):
-    ran = warm_child(
+def test_pinning_works_after_a_fork_during_pinning(child):
+    ran = child(
         """
 import json, os, signal, threading, torch
 base = torch.empty(8)

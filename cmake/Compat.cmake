@@ -10,7 +10,7 @@ endif()
 
 # compat_precompiled(NAME LIBS …): cmake/precompiled/NAME.h, parsed once for the targets of
 # compat_precompile(TARGET NAME), which have the same options. It changes only how long a build takes: each
-# source includes what it uses. A compiler cache cannot serve two clones then, and has no need of it.
+# source includes what it uses. Not with ccache: its objects would serve one clone only.
 function(compat_precompiled name)
   cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
   if(CCACHE OR CMAKE_CROSSCOMPILING)

@@ -29,8 +29,8 @@ RUN = {
 EVERYTHING = ("bootstrap.sh", "tests/requirements.txt", "tests/run_all.sh", "runner/prepare/torch.txt")
 
 
-def lines(*command, cwd=ROOT):
-    return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True).stdout.splitlines()
+def lines(*command):
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
 def changed_since(base):
@@ -61,7 +61,8 @@ def programs(build, changed):
     objects = sources_of_objects(build)
     compiled = functools.cache(lambda program: set().union(*(
         objects.get(each, set()) for each in lines("ninja", "-C", build, "-t", "inputs", program))))
-    build_files = {path for path in changed if re.search(r"(^|/)CMake\w+\.(txt|json)$|\.cmake$", path)}
+    # ninja's record of an object does not have what was precompiled for it (cmake/precompiled).
+    build_files = {path for path in changed if is_in(path, ["cmake"]) or re.search(r"(^|/)CMake\w+\.(txt|json)$|\.cmake$", path)}
     for test in tests:
         program = pathlib.Path(test["command"][0])
         if not program.is_relative_to(build):
@@ -111,6 +112,9 @@ RUNS_FROM = (ROOT / "runner/harness", ROOT / "shim/python", ROOT / "tests/sweep"
 
 def test_files(changed):
     """Test files of pytest's."""
+    known = {"tests", *(path.split("/")[0] for product in RUN.values() for path in product)}
+    # Documents and the like, for test files that name them.
+    named = {top for path in changed if (top := path.split("/")[0]) not in known}
     for folder, product in RUN.items():
         in_product = any(is_in(path, product) for path in changed)
         # Suites, fixtures, helpers: all that is in the folder and is no test file.
@@ -119,7 +123,7 @@ def test_files(changed):
             files = imported(file)
             text = "".join(path.read_text() for path in files if path.is_relative_to(ROOT / "tests"))
             if in_product or beside or any(ROOT / path in files for path in changed) or any(
-                    re.search(rf"\b{re.escape(path.split('/')[0])}\b", text) for path in changed if is_in(path, ["docs"])):
+                    re.search(rf"(?<!\w){re.escape(top)}\b", text) for top in named):
                 yield str(file.relative_to(ROOT))
     yield from ALWAYS
 

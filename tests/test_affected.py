@@ -19,6 +19,7 @@ BUILD = pathlib.Path(os.environ.get("COMPAT_RUNNER", ROOT / "build/release/bin/r
     ("docs/reference/settings.md", {"docs_test"}, {"base_test", "plan_test"}),
     ("shim/python/compat_shim/record.py", set(), {"base_test", "store_test"}),
     ("cmake/Compat.cmake", {"base_test", "plan_test"}, set()),
+    ("cmake/precompiled/library.h", {"base_test", "store_test"}, set()),
 ])
 def test_programs_of_what_they_are_compiled_from(path, programs, others):
     found = set(affected.programs(BUILD, {path}))

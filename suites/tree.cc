@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "runner/base/files.h"
+
 namespace compat::suites {
 
 namespace fs = std::filesystem;

@@ -102,14 +102,22 @@ class Child:
         ]
 
 
+# Python's own end but for the objects of what was imported.
+LEAVE = """
+import atexit, os, sys, threading
+threading._shutdown(); atexit._run_exitfuncs(); sys.stdout.flush(); sys.stderr.flush(); os._exit(0)
+"""
+
+
 def run_child(
     library, folder, script, *, active=True, env=None, python=sys.executable, argv=None, cwd=None,
-    stdin=None, warm=False,
+    stdin=None, warm=False, ends=True,
 ):
     """Runs a script as the runner would run a module. `warm`: in a process that is forked from one
-    that has imported torch (warm_children.py)."""
+    that has imported torch (warm_children.py). `ends=False`: a script that comes to its end does not
+    wait until Python has freed all modules, a quarter of its time."""
     path = folder / "script.py"
-    path.write_text(script)
+    path.write_text(script if ends else script + LEAVE)
     record = folder / "record.jsonl"
     ours = ("ACTIVATE_", "COMPAT_", "TORCHDEVICE_", "TORCH_ALLOW", "PYTEST_", "PYTHON", "CUDA_")
     environ = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
@@ -154,6 +162,12 @@ CUDA_HARDWARE = {**MPS["hardware"], "COMPAT_HARDWARE": "cuda"}
 def child(library, tmp_path):
     """child(script, …): run_child in the test's temporary folder."""
     return functools.partial(run_child, library, tmp_path)
+
+
+@pytest.fixture
+def starting_child(child):
+    """The same for tests of how a process starts: without Python's own end."""
+    return functools.partial(child, ends=False)
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ print(json.dumps([torch.cuda.is_available(), torch.ones(2, device="cuda").device
 """
 
 
-def test_a_program_written_for_cuda_runs_unedited(child):
-    assert child(CUDA_WORKS).answer == [True, "cpu"]
+def test_a_program_written_for_cuda_runs_unedited(starting_child):
+    assert starting_child(CUDA_WORKS).answer == [True, "cpu"]
 
 
-def test_without_the_variable_nothing_is_redirected(child):
+def test_without_the_variable_nothing_is_redirected(starting_child):
     script = """
 import json, sys, threading, torch
 try:
@@ -41,7 +41,7 @@ print(json.dumps({
 }))
 """
     for value in (None, "0", "true"):
-        ran = child(script, active=False, env={"ACTIVATE_TORCH_DEVICE": value})
+        ran = starting_child(script, active=False, env={"ACTIVATE_TORCH_DEVICE": value})
         answer = ran.answer
         assert answer["shim"] == [] and "compat_shim.importing" not in answer["finders"]
         assert (answer["available"], answer["pretended"]) == (False, False)
@@ -50,33 +50,33 @@ print(json.dumps({
         assert ran.record == []
 
 
-def test_the_shim_does_not_import_torch(child):
-    ran = child("import json, sys; print(json.dumps(sorted(n for n in sys.modules if 'torch' in n)))")
+def test_the_shim_does_not_import_torch(starting_child):
+    ran = starting_child("import json, sys; print(json.dumps(sorted(n for n in sys.modules if 'torch' in n)))")
     assert ran.answer == []
     assert [line["event"] for line in ran.record] == ["watch"]
 
 
-def test_a_python_without_torch_is_not_affected(child):
+def test_a_python_without_torch_is_not_affected(starting_child):
     python = os.path.realpath(sys._base_executable)
     script = """
 import importlib.util, json, compat_shim
 compat_shim.begin_test("a"); compat_shim.end_test()
 print(json.dumps([importlib.util.find_spec("torch") is None, compat_shim.active(), compat_shim.sites()]))
 """
-    answer = child(script, python=python).answer
+    answer = starting_child(script, python=python).answer
     if not answer[0]:
         pytest.skip("the base interpreter has a torch of its own")
     assert answer == [True, False, []]
 
 
-def test_importing_torchdevice_without_torch_is_harmless(child):
+def test_importing_torchdevice_without_torch_is_harmless(starting_child):
     python = os.path.realpath(sys._base_executable)
     script = "import json, TorchDevice; print(json.dumps(TorchDevice.__version__))"
-    assert child(script, python=python).answer == VERSION
+    assert starting_child(script, python=python).answer == VERSION
 
 
 @pytest.mark.parametrize("active", [True, False])
-def test_another_sitecustomize_still_runs(child, tmp_path, active):
+def test_another_sitecustomize_still_runs(starting_child, tmp_path, active):
     other = tmp_path / "other"
     other.mkdir()
     (other / "sitecustomize.py").write_text("import sys; sys.other_ran = __file__\n")
@@ -86,12 +86,12 @@ import json, sys, torch
 print(json.dumps([sys.other_ran, sys.modules["sitecustomize"].__file__, torch.cuda.is_available()]))
 """
     expected = str(other / "sitecustomize.py")
-    answer = child(script, active=active, env={"PYTHONPATH": path}).answer
+    answer = starting_child(script, active=active, env={"PYTHONPATH": path}).answer
     assert answer == [expected, expected, active]
 
 
 @pytest.mark.parametrize("framework", ["unittest", "pytest"])
-def test_the_shim_works_under_test_frameworks(child, tmp_path, framework):
+def test_the_shim_works_under_test_frameworks(starting_child, tmp_path, framework):
     (tmp_path / "test_cuda.py").write_text(
         textwrap.dedent(
             """
@@ -104,7 +104,7 @@ def test_the_shim_works_under_test_frameworks(child, tmp_path, framework):
             """
         )
     )
-    ran = child("", argv=["-m", framework, "-v", "test_cuda.py"])
+    ran = starting_child("", argv=["-m", framework, "-v", "test_cuda.py"])
     output = ran.stdout + ran.stderr
     assert ran.returncode == 0, output
     assert ("1 passed" in output) if framework == "pytest" else ("Ran 1 test" in output)
@@ -114,7 +114,7 @@ def test_the_shim_works_under_test_frameworks(child, tmp_path, framework):
 
 
 @pytest.mark.parametrize("first, second", [("torch", "TorchDevice"), ("TorchDevice", "torch")])
-def test_torchdevice_works_before_and_after_torch(child, first, second):
+def test_torchdevice_works_before_and_after_torch(starting_child, first, second):
     script = f"""
 import {first}
 import {second}
@@ -129,21 +129,21 @@ print(json.dumps([
     torch.cuda.get_device_properties(0).major, torch.cuda.nvtx.range_push("a"),
     isinstance(torch.cuda.Stream(), torch.Stream)]))
 """
-    answer = child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
+    answer = starting_child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
     assert answer == [VERSION, "cpu", True, "cpu", True, 7, 0, True]
 
 
-def test_torchdevice_does_nothing_without_the_variable(child):
+def test_torchdevice_does_nothing_without_the_variable(starting_child):
     script = """
 import json, torch, TorchDevice
 TorchDevice.apply_patches()
 print(json.dumps([torch.cuda.is_available(), str(TorchDevice.get_default_device())]))
 """
-    ran = child(script, active=False, env={"PYTHONPATH": str(SHIM / "python")})
+    ran = starting_child(script, active=False, env={"PYTHONPATH": str(SHIM / "python")})
     assert ran.answer == [False, "cpu"]
 
 
-def test_a_second_activation_changes_nothing(child):
+def test_a_second_activation_changes_nothing(starting_child):
     script = """
 import json, threading, torch, TorchDevice
 from compat_shim import hook
@@ -154,18 +154,18 @@ torch.ones(2, device="cuda")
 import compat_shim
 print(json.dumps([before == after, sum(site["count"] for site in compat_shim.sites())]))
 """
-    ran = child(script)
+    ran = starting_child(script)
     assert ran.answer == [True, 1]
     assert [line["event"] for line in ran.record].count("session") == 1
 
 
-def test_subprocesses_of_a_test_are_redirected_too(child):
+def test_subprocesses_of_a_test_are_redirected_too(starting_child):
     script = """
 import json, subprocess, sys, torch
 code = "import torch; print(torch.zeros(1, device='cuda').device)"
 print(json.dumps(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout))
 """
-    ran = child(script)
+    ran = starting_child(script)
     assert ran.answer == "cpu\n"
     sessions = [line["pid"] for line in ran.record if line["event"] == "session"]
     assert len(sessions) == len(set(sessions)) == 2
@@ -173,19 +173,19 @@ print(json.dumps(subprocess.run([sys.executable, "-c", code], capture_output=Tru
     assert event["pid"] == sessions[1] and event["file"] == "<string>"
 
 
-def test_the_library_is_not_tied_to_where_it_was_built(child, library, tmp_path):
+def test_the_library_is_not_tied_to_where_it_was_built(starting_child, library, tmp_path):
     for part in pathlib.Path(library).parent.glob("_compat_*.so"):
         shutil.copy(part, tmp_path)
     moved = tmp_path / pathlib.Path(library).name
     for simulated, device in ((None, "cpu"), ("mps", "mps")):
         env = {"COMPAT_SHIM_LIBRARY": str(moved), "TORCHDEVICE_SIMULATE": simulated}
-        assert child(CUDA_WORKS, env={**env, "TORCHDEVICE_MASQUERADE": "off"}).answer == [True, device]
+        assert starting_child(CUDA_WORKS, env={**env, "TORCHDEVICE_MASQUERADE": "off"}).answer == [True, device]
 
 
-def test_the_record_starts_with_a_session_line(child):
+def test_the_record_starts_with_a_session_line(starting_child):
     import torch
 
-    watch, session = child("import torch").record
+    watch, session = starting_child("import torch").record
     assert watch == {"event": "watch", "format": 1, "pid": session["pid"]}
     pid = session.pop("pid")
     assert isinstance(pid, int)
@@ -234,27 +234,27 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_a_refused_activation_prints_one_line(child, case):
+def test_a_refused_activation_prints_one_line(starting_child, case):
     env, message = REFUSALS[case]
-    ran = child(CUDA_WORKS, env=env)
+    ran = starting_child(CUDA_WORKS, env=env)
     assert ran.returncode == 1
     last = ran.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: ") and message in last
 
 
 @pytest.mark.parametrize("device", ["mps", "cuda"])
-def test_a_device_is_simulated(child, device):
+def test_a_device_is_simulated(starting_child, device):
     script = f"""
 import json, torch
 print(json.dumps(str(torch.ones(2, device="{device}").device)))
 """
-    ran = child(script, env={"TORCHDEVICE_SIMULATE": device, "TORCHDEVICE_MODE": "none"})
+    ran = starting_child(script, env={"TORCHDEVICE_SIMULATE": device, "TORCHDEVICE_MODE": "none"})
     assert ran.answer == f"{device}:0"
     assert ran.record[1]["simulated"] == device and ran.record[1]["host"] == device
 
 
 @pytest.mark.parametrize("device", ["mps", "cuda"])
-def test_simulation_is_refused_if_torch_has_mps(child, device):
+def test_simulation_is_refused_if_torch_has_mps(starting_child, device):
     """Sets flags of torch._C, before torch reads them, as on a Mac."""
     script = """
 from compat_shim import importing
@@ -265,13 +265,13 @@ def with_flags(module):
 importing._actions["torch._C"] = with_flags
 import torch
 """
-    ran = child(script, env={"TORCHDEVICE_SIMULATE": device})
+    ran = starting_child(script, env={"TORCHDEVICE_SIMULATE": device})
     assert ran.returncode == 1
     last = ran.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: ") and "this torch has mps of its own" in last
 
 
-def test_a_second_import_of_torch_raises_the_same_refusal(child):
+def test_a_second_import_of_torch_raises_the_same_refusal(starting_child):
     script = """
 import json
 messages = []
@@ -282,14 +282,14 @@ for _ in range(3):
         messages.append(str(error))
 print(json.dumps(messages))
 """
-    messages = child(script, env={"COMPAT_SHIM_LIBRARY": "/nowhere.so"}).answer
+    messages = starting_child(script, env={"COMPAT_SHIM_LIBRARY": "/nowhere.so"}).answer
     assert len(messages) == 3 and len(set(messages)) == 1
 
 
-def test_a_library_for_another_torch_is_refused_naming_both_versions(child, foreign_library):
+def test_a_library_for_another_torch_is_refused_naming_both_versions(starting_child, foreign_library):
     import torch
 
-    ran = child(CUDA_WORKS, env={"COMPAT_SHIM_LIBRARY": foreign_library})
+    ran = starting_child(CUDA_WORKS, env={"COMPAT_SHIM_LIBRARY": foreign_library})
     assert ran.returncode == 1
     last = ran.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: ")

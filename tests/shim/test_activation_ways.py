@@ -23,7 +23,7 @@ depths = [wrapped(threading.Thread._bootstrap_inner), wrapped(os._exit),
 
 
 @pytest.mark.parametrize("start", ["", "import torch\n", "import TorchDevice\n"])
-def test_fifty_threads_activate_once(child, start):
+def test_fifty_threads_activate_once(starting_child, start):
     """torch, its alias and install() in any mixture; in a process where torch is there, or not.
     (torch's own submodules may not be asked for by threads while torch is imported: it breaks
     without the shim as well.)"""
@@ -49,7 +49,7 @@ for thread in threads: thread.join(120)
 print(json.dumps([answers, errors, depths, [t.is_alive() for t in threads].count(True),
     sum(type(f).__module__ == "compat_shim.importing" for f in sys.meta_path)]))
 """
-    ran = child(script)
+    ran = starting_child(script)
     answers, errors, depths, stuck, finders = ran.answer
     assert errors == [] and stuck == 0
     assert answers == [["cpu", True]] * 50
@@ -59,7 +59,7 @@ print(json.dumps([answers, errors, depths, [t.is_alive() for t in threads].count
 
 
 @pytest.mark.parametrize("round", range(2))
-def test_torchdevice_works_while_another_thread_imports_torch(child, round):
+def test_torchdevice_works_while_another_thread_imports_torch(starting_child, round):
     """Without a sitecustomize the shim did not see the start of that import."""
     script = f"""
 import json, sys, threading, time
@@ -74,12 +74,12 @@ thread.join()
 {ONCE}
 print(json.dumps([torch.zeros(1, device="cuda").device.type, torch.cuda.is_available(), depths]))
 """
-    answer = child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
+    answer = starting_child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
     assert answer == ["cpu", True, [1, 1, 1]]
 
 
-def test_deactivation_is_refused(child):
-    ran = child(
+def test_deactivation_is_refused(starting_child):
+    ran = starting_child(
         """
 import compat_shim, json
 answers = []
@@ -97,9 +97,9 @@ print(json.dumps([answers, torch.zeros(1, device="cuda").device.type, compat_shi
     assert (where, active) == ("cpu", True)
 
 
-def test_unsetting_the_variable_or_reloading_does_not_deactivate(child):
+def test_unsetting_the_variable_or_reloading_does_not_deactivate(starting_child):
     """The variable affects new processes only; reloading the shim's modules changes nothing."""
-    ran = child(
+    ran = starting_child(
         f"""
 import importlib, json, os, subprocess, sys, torch, compat_shim, TorchDevice
 torch.zeros(1, device="cuda")
@@ -158,10 +158,10 @@ print(torch.zeros(1, device="DEVICE").device)
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_failed_and_repeated_imports_end_as_without_the_shim(child, name):
+def test_failed_and_repeated_imports_end_as_without_the_shim(starting_child, name):
     """torch does not allow all of these; if it does, requests are redirected afterwards."""
-    without = child(SAME[name].replace("DEVICE", "cpu"), active=False)
-    assert outcome(child(SAME[name].replace("DEVICE", "cuda"))) == outcome(without)
+    without = starting_child(SAME[name].replace("DEVICE", "cpu"), active=False)
+    assert outcome(starting_child(SAME[name].replace("DEVICE", "cuda"))) == outcome(without)
 
 
 HOOKS = {
@@ -221,7 +221,7 @@ assert "torch" not in sys.modules
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_the_shim_works_with_other_import_hooks(child, name):
+def test_the_shim_works_with_other_import_hooks(starting_child, name):
     script = f"""
 import json, sys
 {HOOKS[name]}
@@ -230,7 +230,7 @@ print(json.dumps([torch.zeros(1, device="cuda").device.type, torch.cuda.is_avail
     "def compile(" in inspect.getsource(torch), torch.__spec__.loader is torch.__loader__,
     type(torch.__loader__).__module__ != "compat_shim.importing"]))
 """
-    assert child(script).answer == ["cpu", True, True, True, True]
+    assert starting_child(script).answer == ["cpu", True, True, True, True]
 
 
 def test_a_sub_interpreter_behaves_as_without_the_shim(child):
@@ -252,7 +252,7 @@ torch.zeros(1, device="cuda")
     assert sum(event["count"] for event in ran.devices(op="aten::zeros")) == 2
 
 
-def test_every_way_of_starting_python_activates(child, tmp_path):
+def test_every_way_of_starting_python_activates(starting_child, tmp_path):
     """One program, started in each way that Python has."""
     (tmp_path / "program.py").write_text(ASK)
     (tmp_path / "package").mkdir()
@@ -267,11 +267,11 @@ def test_every_way_of_starting_python_activates(child, tmp_path):
         "optimized, in development mode": ["-OO", "-X", "dev", "-W", "ignore", "package"],
     }
     for name, argv in ways.items():
-        ran = child("", argv=argv, cwd=tmp_path, stdin=ASK)
+        ran = starting_child("", argv=argv, cwd=tmp_path, stdin=ASK)
         assert (ran.returncode, ran.stdout) == (0, "cpu\n"), f"{name}: {ran.stderr}"
 
 
-def test_torchrun_workers_are_redirected(child, tmp_path):
+def test_torchrun_workers_are_redirected(starting_child, tmp_path):
     (tmp_path / "job.py").write_text(
         """
 import os, torch, torch.distributed as dist
@@ -284,13 +284,13 @@ dist.destroy_process_group()
     )
     argv = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d"]
     argv += ["--rdzv-endpoint", "localhost:0", "--local-addr", "localhost", "job.py"]
-    ran = child("", argv=argv, cwd=tmp_path, env={"GLOO_SOCKET_IFNAME": "lo"})
+    ran = starting_child("", argv=argv, cwd=tmp_path, env={"GLOO_SOCKET_IFNAME": "lo"})
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("[1.0, 1.0]") == 2
     assert len({event["pid"] for event in ran.devices(op="aten::full")}) == 2
 
 
-def test_nested_virtual_environments_activate(child, tmp_path):
+def test_nested_virtual_environments_activate(starting_child, tmp_path):
     """A virtual environment made from the one with torch: with and without a .pth file that adds
     torch, as tools write it."""
     import torch
@@ -303,7 +303,7 @@ def test_nested_virtual_environments_activate(child, tmp_path):
     outer = tmp_path / "outer" / "bin" / "python"
     subprocess.run([outer, "-m", "venv", "--without-pip", "inner"], cwd=tmp_path, check=True)
     inner = tmp_path / "inner" / "bin" / "python"
-    without = child("import sys; print(sys.prefix)", python=str(inner))
+    without = starting_child("import sys; print(sys.prefix)", python=str(inner))
     assert (without.returncode, without.stdout) == (0, f"{tmp_path / 'inner'}\n"), without.stderr
     for environment in ("outer", "inner"):
         (packages,) = (tmp_path / environment / "lib").glob("python*/site-packages")
@@ -311,10 +311,10 @@ def test_nested_virtual_environments_activate(child, tmp_path):
         paths |= {path for path in sys.path if path.endswith("site-packages")}
         (packages / "parent.pth").write_text("\n".join(sorted(paths)))
         python = str(tmp_path / environment / "bin" / "python")
-        assert child(ASK, python=python).stdout == "cpu\n"
+        assert starting_child(ASK, python=python).stdout == "cpu\n"
 
 
-def test_the_users_sitecustomize_and_usercustomize_still_run(child, tmp_path):
+def test_the_users_sitecustomize_and_usercustomize_still_run(starting_child, tmp_path):
     site = tmp_path / "site"
     site.mkdir()
     for name in ("sitecustomize", "usercustomize"):
@@ -322,7 +322,7 @@ def test_the_users_sitecustomize_and_usercustomize_still_run(child, tmp_path):
             f"import sys; sys.ran = getattr(sys, 'ran', []) + ['{name}']\n"
             "import torch; sys.ran.append(str(torch.zeros(1, device='cuda').device))\n"
         )
-    ran = child(
+    ran = starting_child(
         "import json, sys; print(json.dumps(sys.ran))",
         env={
             "PYTHONPATH": os.pathsep.join([str(ACTIVATE), str(site)]),
@@ -335,7 +335,7 @@ def test_the_users_sitecustomize_and_usercustomize_still_run(child, tmp_path):
     assert said[2:] in ([], ["usercustomize", "cpu"])
 
 
-def test_pytest_may_rewrite_assertions_in_torch(child, tmp_path):
+def test_pytest_may_rewrite_assertions_in_torch(starting_child, tmp_path):
     (tmp_path / "conftest.py").write_text(
         "import pytest\npytest.register_assert_rewrite('torch.testing', 'helper')\n"
     )
@@ -343,6 +343,6 @@ def test_pytest_may_rewrite_assertions_in_torch(child, tmp_path):
     (tmp_path / "test_it.py").write_text(
         "import torch, helper\ndef test_it(): helper.check(torch.zeros(1, device='cuda'))\n"
     )
-    ran = child("", argv=["-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path)
+    ran = starting_child("", argv=["-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout
     assert [event["line"] for event in ran.devices(op="aten::zeros")] == [2]

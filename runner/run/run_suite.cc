@@ -28,6 +28,17 @@ using display::print;
 
 namespace {
 
+// Runs are sorted by the time at which they began: what a wrong clock says is told.
+std::string note_of_later_run(const store::Store& store, const std::string& series,
+                              WallTime started) {
+    const auto later = store.later_run(series, started);
+    if (!later || !*later) return {};
+    return fmt::format(
+        "was a clock wrong? {} is dated {}, later than this run. Runs are sorted by time: this one "
+        "is compared with older ones, and `latest` means that one",
+        (*later)->id, iso8601((*later)->started));
+}
+
 void print_dry_run(const plan::Plan& plan) {
     for (const auto& note : plan.notes) print("note: {}\n", printable(note));
     for (const auto& job : plan.jobs) {
@@ -82,6 +93,10 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     run.id = request.part ? request.part->run
                           : make_run_id(series_of(ready), run.started, std::random_device{}());
     run.folder = run.results / "runs" / run.id;
+    if (request.on_begin) request.on_begin(run.id);
+    if (!is_shard)
+        if (auto note = note_of_later_run(*store, series_of(ready), run.started); !note.empty())
+            execution.notes.push_back(std::move(note));
     execution.plan = run_plan_of(*fresh, request);
     for (auto& job : plan->jobs)
         execution.plan.modules.push_back({std::move(job.module), std::move(job.only)});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,8 @@ struct RunRequest {
     int repeat = 1;         // runs, one after the other
     std::string repeat_of;  // the first of them; empty: this run
     std::string column;     // of a nightly matrix, by its name; empty: of none
+    // Told the run's id before anything of it is stored; empty: nobody asks.
+    std::function<void(const std::string& id)> on_begin{};
     // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;
     bool diagnose = true;                    // false: whatever the settings say

@@ -177,6 +177,19 @@ Expected<std::int64_t> run_row(Database& database, std::string_view id) {
     return row.integer(0);
 }
 
+std::optional<Store::LaterRun> later_run_in(Database& database, std::string_view series,
+                                            WallTime started) {
+    Statement row = database.prepare(
+        R"sql(
+            SELECT name, started_ms
+            FROM run
+            WHERE series = ? AND started_ms > ?
+            ORDER BY started_ms DESC LIMIT 1)sql");
+    row.bind_all(series, std::int64_t{started.time_since_epoch().count()});
+    if (!row.step()) return std::nullopt;
+    return Store::LaterRun{row.text(0), wall_time(row.integer(1))};
+}
+
 std::string retried_results(std::string_view which) {
     // As analysis::verdicts_of: a failure in a fork that a fresh process does not repeat is of the
     // fork, unless forks themselves differ.

@@ -16,6 +16,9 @@ namespace compat::store {
 [[nodiscard]] Expected<std::string> resolve_run(Database& database, std::string_view name);
 // The row of the run with exactly this id. Errors: usage.
 [[nodiscard]] Expected<std::int64_t> run_row(Database& database, std::string_view id);
+[[nodiscard]] std::optional<Store::LaterRun> later_run_in(Database& database,
+                                                          std::string_view series,
+                                                          WallTime started);
 [[nodiscard]] std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
                                                    std::string_view suite);
 [[nodiscard]] std::vector<std::string> tests_with(Database& database, std::string_view part,

@@ -177,6 +177,13 @@ Expected<std::string> Store::find_run(std::string_view name) const {
     return guarded(impl_->database.file(), [&] { return resolve_run(impl_->database, name); });
 }
 
+Expected<std::optional<Store::LaterRun>> Store::later_run(std::string_view series,
+                                                          WallTime started) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::optional<LaterRun>> {
+        return later_run_in(impl_->database, series, started);
+    });
+}
+
 Expected<StoredRun> Store::load_run(std::string_view id) const {
     return guarded(impl_->database.file(), [&]() -> Expected<StoredRun> {
         const auto row = run_row(impl_->database, id);

@@ -297,6 +297,13 @@ class Store {
     // are older than all others for these names. Errors: usage, with the candidates.
     [[nodiscard]] Expected<std::string> find_run(std::string_view name) const;
     [[nodiscard]] Expected<StoredRun> load_run(std::string_view id) const;
+    // The newest run of a series that is dated after a time.
+    struct LaterRun {
+        std::string id;
+        WallTime started{};
+    };
+    [[nodiscard]] Expected<std::optional<LaterRun>> later_run(std::string_view series,
+                                                              WallTime started) const;
     // Numbers of stored rows.
     struct Extent {
         std::int64_t modules = 0, attempts = 0;

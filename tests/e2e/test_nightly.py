@@ -1,8 +1,10 @@
 """`runner nightly`: nights of real runs, with a planted regression, a flaky test and a changed package."""
+import contextlib
 import json
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
 import sysconfig
 import time
@@ -162,6 +164,41 @@ def test_a_killed_night_goes_on_with_what_is_left(runner, program, python, tmp_p
         assert cell["states"]["not_run"] == 0
     again = runner("nightly", "nightly.json", "--resume")
     assert again.code == 2 and "the latest night has ended" in again.err
+
+
+def test_a_clock_that_was_ahead_hides_no_night(runner, matrix):
+    """The first night's run and folder are dated two days later, as if its clock had been wrong."""
+    change(matrix, columns=[{"name": "cpu", "shim": "off", "isolation": "off"}])
+    _, first = night(runner, matrix)
+    later = time.time() + 2 * 86400
+    with contextlib.closing(sqlite3.connect(matrix / "results/runner.db")) as database:
+        database.execute("UPDATE run SET started_ms = ?", [int(later * 1000)])
+        database.commit()
+    nights = matrix / "results/nights"
+    (nights / "latest").resolve().rename(nights / time.strftime("%Y%m%d-%H%M%S", time.gmtime(later)))
+
+    module = matrix / "planets/tests/test_planets.py"
+    module.write_text(module.read_text().replace("1 + 1 == 2", "1 + 1 == 3"))
+    result = runner("nightly", "nightly.json")
+    second = json.loads((nights / "latest/summary.json").read_text())
+    (old,), (cell,) = first["cells"], second["cells"]
+    assert (result.code, cell["exit_code"], cell["verdict"]) == (1, 1, "1 test broke unexpectedly"), result.out
+    assert cell["run"] != old["run"] and cell["states"]["failed"] == 1
+    assert f"was a clock wrong? {old['run']} is dated {time.strftime('%Y-%m-%d', time.gmtime(later))}" in result.out
+    # docs/guide/results.md, "When a clock was wrong"
+    assert cell["baseline"] is None, "sorted by time: there is nothing before it"
+    assert old["run"] in runner("show", "latest").out
+    test = "tests/test_planets.py::test_planted"
+    assert "cpu: passing again\n    F.\n" in runner("blame", test).out
+    kept = runner("prune", "--keep", "1", "--dry-run").out
+    assert cell["run"] in kept and old["run"] not in kept
+    done = runner("nightly", "nightly.json", "--resume")
+    assert done.code == 2 and "the latest night has ended" in done.err
+    # What began last is resumed, not what is dated last.
+    summary_file = nights / "latest/summary.json"
+    summary_file.write_text(json.dumps({**second, "finished": None}))
+    done = runner("nightly", "nightly.json", "--resume")
+    assert done.code == 1 and f"complete already: {cell['run']}\n" in done.out, done.out + done.err
 
 
 def test_a_dry_run_writes_nothing_and_old_runs_go(runner, matrix):

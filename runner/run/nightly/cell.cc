@@ -48,44 +48,47 @@ CellCommand command_of(const suites::NightlyCell& cell, const NightSettings& nig
     return command;
 }
 
-// The run of the cell in this night, the newest if it began several times.
-Expected<std::optional<store::RunSummary>> run_of_night(const store::Store& store,
-                                                        const suites::NightlyCell& cell,
-                                                        const NightSettings& night) {
+Expected<std::optional<store::RunSummary>> stored_run(const store::Store& store,
+                                                      const std::string& id) {
     auto runs = store.runs();
     if (!runs) return tl::unexpected(runs.error());
-    const auto found = std::find_if(runs->begin(), runs->end(), [&](const auto& run) {
-        return run.series == cell.series && run.started >= night.started && run.shard.empty();
-    });
+    const auto found =
+        std::find_if(runs->begin(), runs->end(), [&](const auto& run) { return run.id == id; });
     if (found == runs->end()) return std::nullopt;
     return std::move(*found);
 }
 
 // Where the night is resumed and the cell had begun.
-Expected<std::optional<store::RunSummary>> earlier_run(const suites::NightlyCell& cell,
+Expected<std::optional<store::RunSummary>> earlier_run(const std::string& begun,
                                                        const NightSettings& night) {
-    if (!archive::has_database(night.results)) return std::nullopt;
+    if (begun.empty() || !archive::has_database(night.results)) return std::nullopt;
     const auto store = archive::open_results(night.results);
     if (!store) return tl::unexpected(store.error());
-    return run_of_night(*store, cell, night);
+    return stored_run(*store, begun);
 }
 
-Expected<ExitCode> execute(const suites::NightlyCell& cell, const NightSettings& night) {
-    const auto earlier = earlier_run(cell, night);
+struct Executed {
+    ExitCode code = ExitCode::ok;
+    std::string run{};  // empty: none is stored
+};
+
+Expected<Executed> execute(CellCommand command, const NightSettings& night,
+                           const std::string& begun) {
+    const auto earlier = earlier_run(begun, night);
     if (!earlier) return tl::unexpected(earlier.error());
-    const CellCommand command = command_of(cell, night);
     if (const auto& run = *earlier; run && run->end && run->end->complete) {
         if (night.verbosity >= 0) display::print("complete already: {}\n", run->id);
-        return static_cast<ExitCode>(run->end->exit_code);
+        return Executed{static_cast<ExitCode>(run->end->exit_code), run->id};
     }
     if (*earlier && !command.on_slurm) {
         config::Invocation resumed = night.invocation;
         resumed.flags[Setting::results] = night.results.string();
-        return resume_run({(*earlier)->id, night.verbosity}, resumed, night.parse);
+        return resume_run({begun, night.verbosity}, resumed, night.parse)
+            .map([&](ExitCode code) { return Executed{code, begun}; });
     }
     const auto ran = command.on_slurm ? run_on_slurm(command.request, command.invocation)
                                       : run_once(command.request, command.invocation);
-    return ran.map([](const RunResult& result) { return result.code; });
+    return ran.map([](const RunResult& result) { return Executed{result.code, result.id}; });
 }
 
 // The ids of the tests whose results nothing expects.
@@ -172,11 +175,10 @@ Expected<void> add_changes(const store::Store& store, const std::optional<Series
 Expected<void> describe(const NightSettings& night, CellResult& result) {
     const auto store = archive::open_results(night.results);
     if (!store) return tl::unexpected(store.error());
-    auto found = run_of_night(*store, result.cell, night);
+    auto found = stored_run(*store, result.run);
     if (!found) return tl::unexpected(found.error());
     if (!*found)
         return fail(ErrorKind::nothing_selected, "no test was selected, so no run is stored");
-    result.run = (*found)->id;
     result.stored = std::move(*found);
     const auto run = store->load_run(result.run);
     if (!run) return tl::unexpected(run.error());
@@ -196,19 +198,24 @@ Expected<void> describe(const NightSettings& night, CellResult& result) {
 
 }  // namespace
 
-CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night) {
+CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night,
+                    const std::string& begun,
+                    const std::function<void(const std::string& id)>& on_begin) {
     const SystemClock clock;
     CellResult result{cell};
     result.begun = true;
-    const SteadyTime begun = clock.steady();
-    const auto ran = execute(cell, night);
-    result.seconds = std::chrono::duration<double>(clock.steady() - begun).count();
+    CellCommand command = command_of(cell, night);
+    command.request.on_begin = on_begin;
+    const SteadyTime start = clock.steady();
+    const auto ran = execute(std::move(command), night, begun);
+    result.seconds = std::chrono::duration<double>(clock.steady() - start).count();
     if (!ran) {
         result.code = exit_code_of(ran.error().kind);
         result.problem = to_line(ran.error());
         return result;
     }
-    result.code = *ran;
+    result.code = ran->code;
+    result.run = ran->run;
     if (const auto described = describe(night, result); !described) {
         result.code = worst(std::array{result.code, exit_code_of(described.error().kind)});
         result.problem = to_line(described.error());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "runner/base/error.h"
@@ -20,12 +21,14 @@ struct NightSettings {
     config::Invocation invocation;
     ParseCommand parse;
     int verbosity = 0;
-    WallTime started{};  // of the night: runs of a cell since then are its own
 };
 
-// Runs the cell, or continues its run of this night, or leaves it if it is complete. Never fails:
-// the result says why it could not run.
-[[nodiscard]] CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night);
+// Runs the cell, or continues its run of this night, `begun`, or leaves it if it is complete. A
+// night knows its runs by their ids: clocks may be wrong. Empty, or of no stored run: it begins
+// anew, and `on_begin` is told the id first. Never fails: the result says why it could not run.
+[[nodiscard]] CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night,
+                                  const std::string& begun,
+                                  const std::function<void(const std::string& id)>& on_begin);
 
 struct CellPlan {
     std::size_t modules = 0, unknown = 0;  // unknown: without an earlier duration

@@ -247,6 +247,19 @@ std::string summary_json(const Night& night) {
     return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 
+namespace {
+
+std::map<std::string, std::string> runs_of(const nlohmann::json& summary) {
+    std::map<std::string, std::string> runs;
+    for (const auto& cell : summary.value("cells", nlohmann::json::array()))
+        if (cell.is_object() && cell.contains("run") && cell["run"].is_string() &&
+            cell.contains("series") && cell["series"].is_string())
+            runs.emplace(cell["series"], cell["run"]);
+    return runs;
+}
+
+}  // namespace
+
 Expected<EarlierNight> read_summary(const std::filesystem::path& file) {
     const auto text = read_file(file);
     if (!text) return tl::unexpected(text.error());
@@ -259,7 +272,7 @@ Expected<EarlierNight> read_summary(const std::filesystem::path& file) {
                     "delete it, or leave --resume out", file.string());
     return EarlierNight{json["file"].get<std::string>(),
                         WallTime(Milliseconds(json["started_ms"].get<std::int64_t>())),
-                        !json["finished"].is_null()};
+                        !json["finished"].is_null(), runs_of(json)};
 }
 
 std::string summary_text(const Night& night) {

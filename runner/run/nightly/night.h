@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,6 +67,7 @@ struct EarlierNight {
     std::string file;
     WallTime started{};
     bool finished = false;
+    std::map<std::string, std::string> runs{};  // of the cells that began, by series
 };
 [[nodiscard]] Expected<EarlierNight> read_summary(const std::filesystem::path& file);
 

@@ -47,27 +47,36 @@ Expected<void> write_summary(const Night& night) {
     return write_file(night.folder / kNightSummary, summary_json(night));
 }
 
+Night night_of(const suites::Nightly& file) {
+    Night night;
+    night.file = file.file;
+    for (const auto& cell : file.cells) night.cells.push_back({cell});
+    return night;
+}
+
 // The newest night, if it was interrupted.
 Expected<Night> earlier_night(const suites::Nightly& file) {
-    const std::vector<fs::path> folders = night_folders(file.results);
     const auto none = [&](std::string message) {
         return fail(ErrorKind::usage, std::move(message), "leave --resume out",
                     (file.results / kNights).string());
     };
-    if (folders.empty()) return none("there is no night to resume");
-    Night night;
-    night.folder = folders.back();
+    Night night = night_of(file);
+    night.folder = newest_night(file.results);
+    if (night.folder.empty()) return none("there is no night to resume");
     const auto earlier = read_summary(night.folder / kNightSummary);
     if (!earlier) return tl::unexpected(earlier.error());
     if (earlier->file != file.file.string())
         return none(fmt::format("the latest night is of {}", earlier->file));
     if (earlier->finished) return none("the latest night has ended");
     night.started = earlier->started;
+    for (auto& cell : night.cells)
+        if (const auto run = earlier->runs.find(cell.cell.series); run != earlier->runs.end())
+            cell.run = run->second;
     return night;
 }
 
 Expected<Night> new_night(const suites::Nightly& file) {
-    Night night;
+    Night night = night_of(file);
     night.started = SystemClock().wall();
     const fs::path name = file.results / kNights / file_timestamp(night.started);
     night.folder = name;
@@ -193,11 +202,18 @@ ExitCode run_cells(const suites::Nightly& file, const NightSettings& settings, N
         const auto& cell = file.cells[i];
         say("");
         say(fmt::format("cell {} of {}: {}, {}", i + 1, file.cells.size(), cell.name, cell.column));
-        night.cells[i] = run_cell(cell, settings);
+        const auto keep = [&] {
+            if (auto written = write_summary(night); !written) say(to_line(written.error()));
+        };
+        const auto on_begin = [&](const std::string& id) {
+            night.cells[i].run = id;
+            keep();
+        };
+        night.cells[i] = run_cell(cell, settings, night.cells[i].run, on_begin);
         if (night.cells[i].run.empty()) say(night.cells[i].verdict());
         codes.push_back(night.cells[i].code);
+        keep();
         if (codes.back() == ExitCode::interrupted) break;
-        if (auto written = write_summary(night); !written) say(to_line(written.error()));
     }
     return worst(codes);
 }
@@ -230,11 +246,9 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
     if (!lock) return tl::unexpected(lock.error());
     auto night = request.resume ? earlier_night(*file) : new_night(*file);
     if (!night) return tl::unexpected(night.error());
-    night->file = file->file;
-    for (const auto& cell : file->cells) night->cells.push_back({cell});
-    settings.started = night->started;
     settings.isolation = usual_isolation(say);
     if (auto written = write_summary(*night); !written) return tl::unexpected(written.error());
+    mark_newest(night->folder);
     night->code = run_cells(*file, settings, *night, say);
     if (night->code == ExitCode::interrupted) {
         print("interrupted; `runner nightly {} --resume` goes on with what is left\n",

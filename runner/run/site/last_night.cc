@@ -10,19 +10,35 @@ namespace compat::run {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> night_folders(const fs::path& results) {
-    std::vector<fs::path> folders;
+namespace {
+
+constexpr const char* kLatest = "latest";
+
+}  // namespace
+
+fs::path newest_night(const fs::path& results) {
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(results / kNights, error))
-        if (fs::exists(entry.path() / kNightSummary, error)) folders.push_back(entry.path());
-    std::sort(folders.begin(), folders.end());
-    return folders;
+    const fs::path nights = results / kNights;
+    const fs::path marked = nights / fs::read_symlink(nights / kLatest, error).filename();
+    if (!error && fs::exists(marked / kNightSummary, error)) return marked;
+    fs::path newest;  // by its name, which is a time
+    for (const auto& entry : fs::directory_iterator(nights, error))
+        if (fs::exists(entry.path() / kNightSummary, error)) newest = std::max(newest, entry.path());
+    return newest;
+}
+
+void mark_newest(const fs::path& night) {
+    std::error_code error;
+    const fs::path link = night.parent_path() / kLatest, beside = link.string() + ".new";
+    fs::remove(beside, error);
+    fs::create_directory_symlink(night.filename(), beside, error);
+    if (!error) fs::rename(beside, link, error);
 }
 
 std::vector<reports::SiteProblem> cells_without_run(const fs::path& results) {
-    const std::vector<fs::path> nights = night_folders(results);
-    if (nights.empty()) return {};
-    const auto text = read_file(nights.back() / kNightSummary);
+    const fs::path night = newest_night(results);
+    if (night.empty()) return {};
+    const auto text = read_file(night / kNightSummary);
     if (!text) return {};
     const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains("cells") || !json["cells"].is_array()) return {};

@@ -13,9 +13,11 @@ namespace compat::run {
 inline constexpr std::string_view kNights = "nights";  // in the results folder
 inline constexpr std::string_view kNightSummary = "summary.json";
 
-// Folders of nights that have a summary, the oldest first.
-[[nodiscard]] std::vector<std::filesystem::path> night_folders(
-    const std::filesystem::path& results);
+// The folder of the night that began last, whatever time it is named by. Empty: there is none with a
+// summary.
+[[nodiscard]] std::filesystem::path newest_night(const std::filesystem::path& results);
+// Makes it the newest one: nights/latest leads to it.
+void mark_newest(const std::filesystem::path& night);
 
 // The cells of the newest night that could not run. Empty, too, for a summary that cannot be read:
 // a site does without.

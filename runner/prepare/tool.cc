@@ -124,6 +124,19 @@ tl::unexpected<Error> failed(const Tool& tool, int status, const std::string& li
                 std::move(advice));
 }
 
+// A program may ignore its alarm. Waits for the end of one with a limit; whether it was killed.
+bool kill_after_limit(const Tool& tool, bp::child& child) {
+    constexpr std::chrono::seconds kAfterAlarm{2};
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::seconds{tool.limit_s} + kAfterAlarm;
+    std::error_code error;
+    while (tool.limit_s > 0 && child.running(error) && !error) {
+        if (std::chrono::steady_clock::now() > until) return ::kill(child.id(), SIGKILL) == 0;
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    return false;
+}
+
 }  // namespace
 
 Tool git(const fs::path& folder, std::vector<std::string> arguments) {
@@ -189,8 +202,9 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
+    const bool killed = kill_after_limit(tool, child);
     child.wait(error);
-    const int status = child.native_exit_code();
+    const int status = killed ? SIGALRM : child.native_exit_code();
     if (status == 0) return {};
     const std::string text = read_file(log).value_or("");
     return failed(tool, status,

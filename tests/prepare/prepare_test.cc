@@ -108,6 +108,15 @@ TEST(Tool, NamesTheErrorLineAndTheLogOfAFailure) {
     EXPECT_THAT(read_file(tree.root() / "log").value(), HasSubstr("fine\n"));
 }
 
+TEST(Tool, EndsOneThatIgnoresItsLimit) {
+    const test::TempTree tree;
+    Tool tool{{"sh", "-c", "trap '' ALRM TERM; exec sleep 100"}};
+    tool.limit_s = 1;
+    const auto ran = run_tool(tool, tree.root() / "log");
+    ASSERT_FALSE(ran);
+    EXPECT_THAT(ran.error().message, HasSubstr("timed out after 1 s"));
+}
+
 TEST(Tool, SaysHowToInstallAMissingProgram) {
     const auto done = output_of({{"no-such-program"}, ".", {}});
     ASSERT_FALSE(done);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "runner/base/text.h"
+
 namespace compat::reports {
 
 namespace {
@@ -50,16 +52,6 @@ size_t escape_length(std::string_view text) {
     return 2;
 }
 
-// Characters that reorder or hide the text around them (bidirectional controls, zero width).
-bool is_deceptive(std::string_view sequence) {
-    if (sequence.size() != 3 || sequence[0] != '\xe2') return false;
-    const auto second = static_cast<unsigned char>(sequence[1]);
-    const auto third = static_cast<unsigned char>(sequence[2]);
-    return (second == 0x80 &&
-            ((third >= 0x8b && third <= 0x8f) || (third >= 0xa8 && third <= 0xae))) ||
-           (second == 0x81 && third >= 0xa6 && third <= 0xa9);
-}
-
 size_t longest_run(std::string_view text, char wanted) {
     size_t longest = 0;
     size_t length = 0;
@@ -99,11 +91,10 @@ std::string printable(std::string_view text) {
         } else if (length = sequence_length(text); length == 0) {
             out += kReplacement;
             length = 1;
-        } else if (const auto sequence = text.substr(0, length);
-                   is_deceptive(sequence) || (c == '\xc2' && sequence[1] < '\xa0')) {
+        } else if (deceptive_character(text).bytes > 0) {
             out += kReplacement;
         } else {
-            out += sequence;
+            out += text.substr(0, length);
         }
         text.remove_prefix(length);
     }

@@ -98,6 +98,7 @@ bool is_secret_name(std::string_view name) {
 
 std::string mask_url_passwords(std::string_view text) {
     constexpr std::string_view kScheme = "://";
+    constexpr size_t kShortestToken = 20;
     std::string masked;
     for (size_t at = text.find(kScheme); at != text.npos; at = text.find(kScheme)) {
         const size_t user = at + kScheme.size();
@@ -107,8 +108,12 @@ std::string mask_url_passwords(std::string_view text) {
         const size_t host = authority.rfind('@'), colon = authority.find(':');
         const bool password = host != text.npos && colon < host;
         masked += text.substr(0, user);
+        // A long name without a password is a token: "https://0123456789abcdef0123@host".
+        const bool token = host != text.npos && colon > host && host >= kShortestToken &&
+                           authority.find_first_of("0123456789") < host;
         if (password) masked += fmt::format("{}:{}", authority.substr(0, colon), kMasked);
-        text.remove_prefix(user + (password ? host : 0));
+        if (token) masked += kMasked;
+        text.remove_prefix(user + (password || token ? host : 0));
     }
     return masked.append(text);
 }

@@ -39,7 +39,8 @@ inline constexpr std::string_view kMasked = "<set>";
 // SECRET, PASSWORD, PASSWD, PWD, CREDENTIAL, COOKIE, AUTH or DSN.
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
-// Replaces each password in "scheme://user:password@host" by kMasked.
+// Replaces each password in "scheme://user:password@host" by kMasked, and a user's name that looks
+// like a token.
 [[nodiscard]] std::string mask_url_passwords(std::string_view text);
 
 // The value of a variable, masked for storage and display.

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
 
 #include "runner/base/names.h"
 
@@ -28,20 +31,101 @@ const RE2& assignment() {
     return pattern;
 }
 
+// Where a value stands, each with the value as its group: options of a command line, or of a list of
+// its words, and headers of HTTP (RFC 9110, RFC 6265).
+const std::vector<std::unique_ptr<RE2>>& places() {
+    constexpr const char* kOption =
+        R"re((?i)(?:^|[\s'"\[(])--?(?:token|(?:[a-z0-9]+[-_])*(?:passw(?:or)?d|passphrase|secret)re"
+        R"re(|credentials?|(?:api|access|private)[-_]?key)re"
+        R"re(|(?:access|auth|api|hub|hf|bearer|github|gitlab|oauth)[-_]token)))re"
+        R"re((?:=|['"]?,?[ \t]+)('[^'\n]+'?|"[^"\n]+"?|[^\s'",;\])]+))re";
+    constexpr const char* kScheme =
+        R"re((?i)\bauthorization['"]?\s*[:=,]\s*b?['"]?)re"
+        R"re((?:basic|bearer|digest|negotiate|token|apikey)\s+([^\s'",;]+))re";
+    constexpr const char* kNoScheme =
+        R"re((?i)\bauthorization['"]?\s*[:=,]\s*b?['"]?([^\s'",;]{16,}))re";
+    constexpr const char* kOwnHeader =
+        R"re((?i)\bx-(?:[a-z0-9]+-)*(?:key|token|secret)['"]?\s*[:=,]\s*b?['"]?([^\s'",;]{6,}))re";
+    constexpr const char* kCookie =
+        R"re(\b(?:Set-)?Cookie['"]?\s*[:,]\s*b?['"]?([^\s='";]+=[^\n'"]+))re";
+    static const auto patterns = [] {
+        std::vector<std::unique_ptr<RE2>> all;
+        for (const char* text : {kOption, kScheme, kNoScheme, kOwnHeader, kCookie})
+            all.push_back(std::make_unique<RE2>(text));
+        return all;
+    }();
+    return patterns;
+}
+
 // Tokens that are known by their form, wherever they stand.
-constexpr std::array<const char*, 7> kTokens{
-    R"(hf_[A-Za-z0-9]{16,})",                            // Hugging Face
+constexpr std::array<const char*, 15> kTokens{
+    R"((?:hf|api_org)_[A-Za-z0-9]{16,})",                // Hugging Face
     R"(gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,})",  // GitHub
-    R"(glpat-[\w-]{16,})",                               // GitLab
-    R"(sk-[\w-]{16,})",                                  // OpenAI and others
-    R"(AKIA[A-Z0-9]{12,})",                              // AWS
+    R"(gl(?:pat|dt|rt|cbt)-[\w-]{16,})",                 // GitLab
+    R"(sk-[\w-]*\d[\w-]{8,})",                           // OpenAI and others
+    R"((?:AKIA|ASIA)[A-Z0-9]{12,})",                     // AWS
     R"(eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)",                // JSON Web Token
     R"([Bb]earer\s+[\w.~+/-]{16,})",                     // RFC 6750
+    R"(xox[abeprs]-[\w-]{10,})",                         // Slack
+    R"(AIza[\w-]{35})",                                  // Google
+    R"(npm_[A-Za-z0-9]{36})",                            // npm
+    R"(pypi-[\w-]{32,})",                                // PyPI
+    R"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,})",       // Stripe
+    R"(dckr_pat_[\w-]{16,})",                            // Docker
+    R"(hvs\.[\w-]{16,})",                                // Vault
+    R"(SG\.[\w-]{16,}\.[\w-]{16,})",                     // SendGrid
 };
 
 const RE2& token() {
     static const RE2 pattern(fmt::format(R"(\b(?:{}))", fmt::join(kTokens, "|")));
     return pattern;
+}
+
+// RFC 7468, and PGP's; the end is missing where the text was cut.
+const RE2& private_key() {
+    static const RE2 pattern(R"re((?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)re"
+                             R"re((.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY|$))re");
+    return pattern;
+}
+
+void append(std::string& text, const re2::StringPiece& piece) {
+    text.append(piece.data(), piece.size());
+}
+
+// In quotes where the value is.
+void append_mask(std::string& masked, const re2::StringPiece& value) {
+    const std::string_view quote(value.data(), value[0] == '\'' || value[0] == '"');
+    masked.append(quote).append(kMasked);
+    if (!quote.empty() && value.size() > 1 && value[value.size() - 1] == quote[0]) masked += quote;
+}
+
+std::string_view without_quotes(const re2::StringPiece& value) {
+    std::string_view text(value.data(), value.size());
+    if (!text.empty() && (text.front() == '\'' || text.front() == '"')) text.remove_prefix(1);
+    if (!text.empty() && (text.back() == '\'' || text.back() == '"')) text.remove_suffix(1);
+    return text;
+}
+
+// A word of the name ends with that of a secret: "API_KEY", "HFTOKENS", not "KEYWORD".
+bool names_secret(const re2::StringPiece& name) {
+    static const RE2 pattern(
+        "(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|PWD|CREDENTIAL|COOKIE|AUTH|DSN)S?(?:_|\\d|$)");
+    return RE2::PartialMatch(name, pattern) && is_secret_name({name.data(), name.size()});
+}
+
+// No secret, but what stands for one, or code: `<pad>`, `[PAD]`, `$TOKEN`, `None`, `PASSWORD`,
+// `KEY=VALUE`, `A_CONSTANT`, `ask()`, the number of an id.
+bool is_placeholder(const re2::StringPiece& name, const re2::StringPiece& value) {
+    static const RE2 placeholder(
+        R"re([\[<{($%*].*|\.{3}.*|-.*|None|[Tt]rue|[Ff]alse|null|VAL(?:UE)?|[A-Z]+(?:_[A-Z]+)+)re"
+        R"re(|[A-Z_]*(?:PASSWO?R?D|SECRET|TOKEN|KEY|CREDENTIAL)[A-Z_]*)re");
+    static const RE2 code(R"re([\w.]+[(\[].*)re"), number(R"re(\d+)re"), words("PASS|SECRET|PWD");
+    const std::string_view plain = without_quotes(value);
+    const re2::StringPiece text(plain.data(), plain.size());
+    const bool quoted = plain.size() < value.size();
+    return plain.empty() || RE2::FullMatch(text, placeholder) ||
+           (!quoted && RE2::FullMatch(text, code)) ||
+           (!name.empty() && !RE2::PartialMatch(name, words) && RE2::FullMatch(text, number));
 }
 
 std::string mask_assignments(std::string_view text) {
@@ -51,20 +135,58 @@ std::string mask_assignments(std::string_view text) {
         const re2::StringPiece before = rest;
         re2::StringPiece name, value, of_password;
         if (!RE2::FindAndConsume(&rest, assignment(), &name, &value, &of_password)) break;
-        const bool secret = name.empty() || is_secret_name({name.data(), name.size()});
+        const bool secret = name.empty() || names_secret(name);
         if (name.empty()) value = of_password;
         masked.append(before.data(), value.data());
-        if (secret) {
-            const std::string_view quote(value.data(), value[0] == '\'' || value[0] == '"');
-            masked.append(quote).append(kMasked);
-            if (!quote.empty() && value.size() > 1 && value[value.size() - 1] == quote[0])
-                masked += quote;
-        } else {
-            // Its value is searched, too: "A=B_TOKEN=x".
+        if (secret && !is_placeholder(name, value))
+            append_mask(masked, value);
+        else  // its value is searched, too: "A=B_TOKEN=x"
             rest = re2::StringPiece(value.data(), rest.size() + value.size());
-        }
     }
-    return masked.append(rest.data(), rest.size());
+    append(masked, rest);
+    return masked;
+}
+
+std::string mask_places(std::string text, const RE2& place) {
+    std::string masked;
+    re2::StringPiece rest(text), value;
+    for (re2::StringPiece before = rest; RE2::FindAndConsume(&rest, place, &value); before = rest) {
+        masked.append(before.data(), value.data());
+        if (is_placeholder({}, value))
+            append(masked, value);
+        else
+            append_mask(masked, value);
+    }
+    append(masked, rest);
+    return masked;
+}
+
+// As many lines as before: a report counts those of a source.
+std::string mask_private_keys(std::string text) {
+    if (text.find("PRIVATE KEY") == text.npos) return text;
+    std::string masked;
+    re2::StringPiece rest(text), key;
+    for (re2::StringPiece before = rest; RE2::FindAndConsume(&rest, private_key(), &key);
+         before = rest) {
+        masked.append(before.data(), key.data());
+        const auto lines = std::count(key.begin(), key.end(), '\n');
+        masked.append(lines > 0 ? "\n" : "").append(kMasked);
+        masked.append(static_cast<std::size_t>(std::max<std::ptrdiff_t>(lines - 1, 0)), '\n');
+        masked.append(key.data() + key.size(), rest.data());
+    }
+    append(masked, rest);
+    return masked;
+}
+
+// Those that remember_secrets() was given.
+struct Remembered {
+    std::mutex mutex;
+    std::vector<std::pair<std::string, std::string>> variables;
+    std::optional<std::vector<std::string>> values;  // with the environment's
+};
+Remembered& remembered() {
+    static Remembered all;
+    return all;
 }
 
 }  // namespace
@@ -79,7 +201,11 @@ std::vector<std::string> secret_values(
     return values;
 }
 
-std::vector<std::string> own_secret_values() {
+namespace {
+
+// And of the environment.
+std::vector<std::string> values_with(
+    const std::vector<std::pair<std::string, std::string>>& given) {
     std::vector<std::pair<std::string, std::string>> variables;
     for (char** entry = environ; *entry; ++entry) {
         const std::string_view text(*entry);
@@ -87,7 +213,33 @@ std::vector<std::string> own_secret_values() {
         variables.emplace_back(text.substr(0, equals),
                                text.substr(std::min(equals + 1, text.size())));
     }
+    variables.insert(variables.end(), given.begin(), given.end());
     return secret_values(variables);
+}
+
+}  // namespace
+
+std::vector<std::string> own_secret_values() {
+    const std::scoped_lock lock(remembered().mutex);
+    return values_with(remembered().variables);
+}
+
+void remember_secrets(const std::vector<std::pair<std::string, std::string>>& variables) {
+    const std::scoped_lock lock(remembered().mutex);
+    for (const auto& [name, value] : variables)
+        if (is_secret_name(name)) remembered().variables.emplace_back(name, value);
+    remembered().values.reset();
+}
+
+std::string mask_own_secrets(std::string_view text) {
+    std::vector<std::string> values;
+    {
+        const std::scoped_lock lock(remembered().mutex);
+        auto& kept = remembered().values;
+        if (!kept) kept = values_with(remembered().variables);
+        values = *kept;
+    }
+    return mask_secrets(text, values);
 }
 
 std::string mask_secrets(std::string_view text, const std::vector<std::string>& values) {
@@ -97,6 +249,8 @@ std::string mask_secrets(std::string_view text, const std::vector<std::string>& 
         for (std::size_t at = masked.find(value); at != std::string::npos;
              at = masked.find(value, at + kMasked.size()))
             masked.replace(at, value.size(), kMasked);
+    masked = mask_private_keys(std::move(masked));
+    for (const auto& place : places()) masked = mask_places(std::move(masked), *place);
     masked = mask_url_passwords(mask_assignments(masked));
     RE2::GlobalReplace(&masked, token(), re2::StringPiece(kMasked.data(), kMasked.size()));
     return masked;

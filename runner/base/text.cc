@@ -2,19 +2,52 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <utility>
 
 namespace compat {
+
+namespace {
+
+// What some terminals obey, and what reorders or hides the text around it (Unicode TR 9, TR 36).
+constexpr std::array<std::pair<char32_t, char32_t>, 6> kDeceptive{{
+    {0x80, 0x9f},
+    {0x061c, 0x061c},
+    {0x200b, 0x200f},
+    {0x2028, 0x202e},
+    {0x2066, 0x2069},
+    {0xfeff, 0xfeff},
+}};
+
+}  // namespace
+
+Character deceptive_character(std::string_view text) {
+    const auto byte = [&](size_t i) {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+    };
+    const auto follows = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
+    Character found;
+    if ((byte(0) & 0xe0) == 0xc0 && follows(1))
+        found = {(byte(0) & 0x1f) << 6 | (byte(1) & 0x3f), 2};
+    else if ((byte(0) & 0xf0) == 0xe0 && follows(1) && follows(2))
+        found = {(byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f), 3};
+    const bool is_one =
+        std::any_of(kDeceptive.begin(), kDeceptive.end(), [&](const auto& range) {
+            return found.code >= range.first && found.code <= range.second;
+        });
+    return is_one ? found : Character{};
+}
 
 std::string printable(std::string_view text) {
     std::string out;
     for (size_t i = 0; i < text.size(); ++i) {
         const auto byte = static_cast<unsigned char>(text[i]);
-        const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0u;
-        if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-            // U+0080 to U+009F are control characters, which some terminals obey.
-            out += fmt::format("\\u{:04x}", next);
-            ++i;
+        const Character hidden = deceptive_character(text.substr(i));
+        if (hidden.bytes > 0) {
+            out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(hidden.code));
+            i += hidden.bytes - 1;
         } else if (byte < 0x20 || byte == 0x7f) {
             out += byte == '\n' || byte == '\t' ? std::string(" ") : fmt::format("\\x{:02x}", byte);
         } else {

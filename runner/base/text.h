@@ -2,6 +2,7 @@
 // (names.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,8 +16,16 @@ namespace compat {
 // "812 B", "1.4 MiB".
 [[nodiscard]] std::string size_words(std::uint64_t bytes);
 
-// Escapes control characters, so that text from a suite cannot control the
-// terminal.
+// A character beyond ASCII that controls a terminal, or reorders or hides the text around it, such as
+// those for the direction of writing. `bytes` 0: `text` begins with none.
+struct Character {
+    char32_t code = 0;
+    std::size_t bytes = 0;
+};
+[[nodiscard]] Character deceptive_character(std::string_view text);
+
+// Escapes these and ASCII's control characters, so that text from a suite cannot control the
+// terminal, nor look like another.
 [[nodiscard]] std::string printable(std::string_view text);
 
 // Without blanks at both ends: spaces, tabs, the CR of a CRLF.

@@ -146,7 +146,7 @@ Expected<ExitCode> completions(const CompletionsRequest& request,
     }
     for (const ShellRow& row : kShells)
         if (row.name == request.shell) {
-            print("{}", row.script);
+            display::put(display::people(), row.script);
             return ExitCode::ok;
         }
     return fail(ErrorKind::usage, fmt::format("no completion for \"{}\"", request.shell),

@@ -122,7 +122,7 @@ Expected<ExitCode> list(const GapsRequest& request, const config::Invocation& in
     const auto gaps = wanted(request, invocation);
     if (!gaps) return tl::unexpected(gaps.error());
     if (request.json) {
-        print("{}", reports::gaps_json(*gaps));
+        display::put(display::people(), reports::gaps_json(*gaps));
         return ExitCode::ok;
     }
     if (gaps->empty()) {
@@ -245,7 +245,7 @@ Expected<ExitCode> export_gaps(const GapsRequest& request, const config::Invocat
     const std::string text =
         request.json ? reports::gaps_json(*gaps) : reports::gaps_markdown(*gaps);
     if (request.out.empty()) {
-        print("{}", text);
+        display::put(display::people(), text);
         return ExitCode::ok;
     }
     return write_file(fs::absolute(request.out), text).map([&] {

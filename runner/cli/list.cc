@@ -68,7 +68,9 @@ Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocati
         json["modules"].push_back(std::move(entry));
     }
     if (request.json)
-        print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+        display::put(
+            display::people(),
+            json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
     run::print_unmatched_ids(unmatched, *ready);
     if (none) run::print_unmatched_keyword(request.keyword);
     return worst(std::array{unmatched.empty() ? ExitCode::ok : ExitCode::usage,

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "runner/base/secrets.h"
 #include "runner/base/text.h"
 
 namespace compat::display {
@@ -27,6 +28,10 @@ void put(std::FILE* file, std::string_view text) {
     const bool written =
         std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
     if (!written && file == stdout && errno != EPIPE && first_error == 0) first_error = errno;
+}
+
+void put_masked(std::FILE* file, std::string_view text) {
+    if (file) put(file, mask_own_secrets(text));
 }
 
 int output_error() { return first_error; }

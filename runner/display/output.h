@@ -11,8 +11,10 @@
 
 namespace compat::display {
 
-// Flushes. Nothing for a null file.
+// Flushes. Nothing for a null file. As it is: for programs, and for what is masked already.
 void put(std::FILE* file, std::string_view text);
+// The door for all text for people, and for run.log: with secrets masked (base/secrets.h).
+void put_masked(std::FILE* file, std::string_view text);
 
 // 0, or the errno of the first failed write to stdout other than a closed pipe.
 [[nodiscard]] int output_error();
@@ -36,12 +38,12 @@ class Muted {
 
 template <class... T>
 void print(std::FILE* file, fmt::format_string<T...> format, T&&... values) {
-    put(file, fmt::format(format, std::forward<T>(values)...));
+    put_masked(file, fmt::format(format, std::forward<T>(values)...));
 }
 
 template <class... T>
 void print(fmt::format_string<T...> format, T&&... values) {
-    put(people(), fmt::format(format, std::forward<T>(values)...));
+    put_masked(people(), fmt::format(format, std::forward<T>(values)...));
 }
 
 }  // namespace compat::display

@@ -7,12 +7,14 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "runner/base/files.h"
 #include "runner/base/host.h"
 #include "runner/base/names.h"
+#include "runner/base/secrets.h"
 #include "runner/prepare/cache.h"
 
 namespace compat::run {
@@ -26,14 +28,20 @@ plan::Variables masked(plan::Variables variables) {
 
 std::vector<std::string> masked(std::vector<std::string> words) {
     for (auto& word : words) {
+        if (word.find("::") != std::string::npos) continue;  // a test, "a.py::test[KEY=1]"
         // "--env=NAME=VALUE" is one word; the name is what follows.
         const size_t begin = word.starts_with("--env=") ? 6 : 0;
         const size_t equals = word.find('=', begin);
         if (equals != std::string::npos &&
             is_secret_name(std::string_view(word).substr(begin, equals - begin)))
             word.replace(equals + 1, std::string::npos, kMasked);
-        word = mask_url_passwords(word);
+        word = mask_secrets(word, {});
     }
+    // "--password" and its value are two words.
+    for (size_t i = 1; i < words.size(); ++i)
+        if (mask_secrets(words[i - 1] + ' ' + words[i], {}) ==
+            fmt::format("{} {}", words[i - 1], kMasked))
+            words[i] = kMasked;
     return words;
 }
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runner/base/files.h"
+#include "runner/base/secrets.h"
 #include "runner/base/text.h"
 #include "runner/display/device_lines.h"
 #include "runner/prepare/share.h"
@@ -28,6 +29,7 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
     auto suite = suites::load_suite(prepare::find_suite(name, *share), shipped);
     if (!suite) return tl::unexpected(suite.error());
     ready.suite = std::move(*suite);
+    remember_secrets(ready.suite.env);
     auto settings = config::Settings::resolve(invocation, &ready.suite);
     if (!settings) return tl::unexpected(settings.error());
     ready.settings = std::move(*settings);

@@ -73,7 +73,7 @@ reports::CopiedSources read_copies(const reports::ModelBuilder::Copies& copies) 
             sources.left_out.push_back({path, text.error().message});
         } else {
             all += size;
-            sources.files.push_back({path, std::move(*text)});
+            sources.files.push_back({path, mask_own_secrets(*text)});
         }
     }
     return sources;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runner/base/secrets.h"
+
 extern char** environ;
 
 namespace compat::run {
@@ -32,6 +34,7 @@ Expected<plan::Variables> parse_variables(const std::vector<std::string>& words)
                 "no environment can hold one: remove it", "--env");
         variables.emplace_back(std::move(name), word.substr(equals + 1));
     }
+    remember_secrets(variables);
     return variables;
 }
 

@@ -48,10 +48,58 @@ TEST(Secrets, AreQuotedPasswordsOfAnyName) {
 
 TEST(Secrets, AreTokensOfKnownForms) {
     const std::string tail = "0123456789abcdefghij";
-    for (const char* start : {"hf_", "ghp_", "github_pat_", "glpat-", "sk-", "Bearer "})
+    for (const char* start : {"hf_", "ghp_", "github_pat_", "glpat-", "sk-", "Bearer ", "xoxb-", "pypi-0123456789ab",
+          "rk_live_", "dckr_pat_", "hvs."})
         EXPECT_EQ(mask_secrets("got " + (start + tail) + ", no", {}), "got <set>, no") << start;
     EXPECT_EQ(mask_secrets("AKIAIOSFODNN7EXAMPLE", {}), "<set>");
     EXPECT_EQ(mask_secrets("(eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2ln)", {}), "(<set>)");
+}
+
+TEST(Secrets, AreValuesOfOptions) {
+    for (const auto& [text, masked] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"login --password hunter2 -v", "login --password <set> -v"},
+             {"login --db-passwd=hunter2", "login --db-passwd=<set>"},
+             {"['--api-key', 'abc def']", "['--api-key', '<set>']"},
+             {R"(["--client_secret", "x y"])", R"(["--client_secret", "<set>"])"},
+             {"--token x1y2 --hub-token \"a b\"", "--token <set> --hub-token \"<set>\""},
+             {"usage: x [--password PASSWORD] [--api-key <key>]",
+              "usage: x [--password PASSWORD] [--api-key <key>]"},
+             {"--pad-token x --max-new-tokens 20 --key-size 5 --keyword a",
+              "--pad-token x --max-new-tokens 20 --key-size 5 --keyword a"},
+             {"--password $PASSWORD --secret --verbose", "--password $PASSWORD --secret --verbose"}})
+        EXPECT_EQ(mask_secrets(text, {}), masked);
+}
+
+TEST(Secrets, AreCredentialsInHeaders) {
+    for (const auto& [text, masked] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"Authorization: Basic dXNlcjpwdw==", "Authorization: Basic <set>"},
+             {"{'authorization': 'token abc', 'a': 1}", "{'authorization': 'token <set>', 'a': 1}"},
+             {"Proxy-Authorization: 0123456789abcdef", "Proxy-Authorization: <set>"},
+             {"authorization: required", "authorization: required"},
+             {"X-Api-Key: abcdef1", "X-Api-Key: <set>"},
+             {"Set-Cookie: id=1; Path=/", "Set-Cookie: <set>"},
+             {"Cookie: none", "Cookie: none"}})
+        EXPECT_EQ(mask_secrets(text, {}), masked);
+}
+
+TEST(Secrets, ArePrivateKeys) {
+    const std::string begin = "-----BEGIN RSA PRIVATE KEY-----", end = "-----END RSA PRIVATE KEY-----";
+    EXPECT_EQ(mask_secrets("a\n" + begin + "\nMIIE\nabc\n" + end + "\nb", {}),
+              "a\n" + begin + "\n<set>\n\n" + end + "\nb");
+    EXPECT_EQ(mask_secrets(begin + "\nMIIE\nab", {}), begin + "\n<set>\n") << "it was cut";
+    EXPECT_EQ(mask_secrets("-----BEGIN PUBLIC KEY-----\nab", {}),
+              "-----BEGIN PUBLIC KEY-----\nab");
+}
+
+TEST(Secrets, MayBeTheNameInAUrl) {
+    EXPECT_EQ(mask_secrets("https://0123456789abcdef0123@host/x", {}), "https://<set>@host/x");
+    EXPECT_EQ(mask_secrets("ssh://git@github.com/a/b", {}), "ssh://git@github.com/a/b");
+}
+
+TEST(Secrets, MayBeGivenToTheProgram) {
+    remember_secrets({{"COMPAT_TEST_GIVEN_TOKEN", "given=1234"}, {"LANG", "C.UTF-8"}});
+    EXPECT_EQ(mask_own_secrets("x given=1234 C.UTF-8"), "x <set> C.UTF-8");
+    EXPECT_THAT(own_secret_values(), ::testing::Contains("given=1234"));
 }
 
 TEST(Secrets, OfThisProgramAreThoseOfItsEnvironment) {
@@ -65,7 +113,12 @@ TEST(Secrets, OfThisProgramAreThoseOfItsEnvironment) {
 TEST(Secrets, AreNotOrdinaryCode) {
     for (const char* text : {"sorted(rows, key=len)", "KeyError: 'x'", "token = next(it)", "TOKEN",
                              "KEY=", "key: value", "assert key == 'a'", "pad_token='[PAD]'",
-                             "password = ask()", "the bearer of this", "risk-free", "tokens=3"})
+                             "password = ask()", "the bearer of this", "risk-free", "tokens=3",
+                             "PAD_TOKEN = '[PAD]'", "EOS_TOKEN=</s>", "EOS_TOKEN_ID=128001",
+                             "AUTH_TOKEN=None", "API_KEY=$KEY", "sk-learn-contrib-package",
+                             "the authorization of it", "STATE_KEY = make_key()",
+                             "KEYWORDS: ClassVar[str] = 'a'", "settings of the form KEY=VALUE",
+                             "MODE_KEY = 'DEVICE_MODE'", "'authorization: basic ...'"})
         EXPECT_EQ(mask_secrets(text, {}), text);
 }
 

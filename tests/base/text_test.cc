@@ -11,6 +11,14 @@ namespace {
 TEST(Text, EscapesControlCharacters) {
     EXPECT_EQ(printable("a\033[31mb\r\nc\td\x7f"), "a\\x1b[31mb\\x0d c d\\x7f");
     EXPECT_EQ(printable("übertragen"), "übertragen");
+    EXPECT_EQ(printable("a\xc2\x9b" "1m"), "a\\u009b1m");
+}
+
+TEST(Text, EscapesWhatReordersOrHidesText) {
+    EXPECT_EQ(printable("test_\u202egood\u202c"), "test_\\u202egood\\u202c");
+    EXPECT_EQ(printable("\u2066a\u2069\u200b\u061c\ufeff"), "\\u2066a\\u2069\\u200b\\u061c\\ufeff");
+    EXPECT_EQ(printable("ελληνικά ✓ 日本"), "ελληνικά ✓ 日本");
+    EXPECT_EQ(printable("\xe2\x80"), "\xe2\x80") << "a character that was cut off";
 }
 
 TEST(Text, UsesThePluralUnlessTheCountIsOne) {

@@ -4,6 +4,8 @@
 #include <clocale>
 #include <cwchar>
 
+#include "runner/base/secrets.h"
+
 namespace compat::display {
 
 namespace {
@@ -79,7 +81,9 @@ std::size_t columns_of(std::string_view text) {
     return columns;
 }
 
-std::string cut_to(std::string_view text, std::size_t columns) {
+std::string cut_to(std::string_view unmasked, std::size_t columns) {
+    const std::string masked = mask_own_secrets(unmasked);
+    std::string_view text = masked;
     std::string whole, shorter;  // `shorter`: what leaves room for the ellipsis
     std::size_t used = 0;
     for (; !text.empty(); text.remove_prefix(length_of_next(text))) {

@@ -12,7 +12,8 @@ namespace compat::display {
 [[nodiscard]] std::size_t columns_of(std::string_view text);
 
 // The longest beginning of `text` that fits, with "…" at its end if it was cut. Broken UTF-8 and
-// characters that move the cursor or change the writing direction become "?".
+// characters that move the cursor or change the writing direction become "?". Secrets are masked
+// first: a part of one is not recognized.
 [[nodiscard]] std::string cut_to(std::string_view text, std::size_t columns);
 
 // `text` and a newline, broken at spaces into lines that fit. Further lines begin with `indent`

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runner/base/names.h"
+#include "runner/base/secrets.h"
 
 namespace compat::display {
 
@@ -17,11 +18,17 @@ std::string text_of(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Adds `<key>_cut` if the text was too long.
-void add_text(Json& json, const std::string& key, const std::string& text) {
+// Adds `<key>_cut` if the text was too long. Masked first: a part of a secret is not recognized.
+void add_text(Json& json, const std::string& key, const std::string& unmasked) {
+    const std::string text = mask_own_secrets(unmasked);
     const std::string_view kept = first_bytes(text, kTextBytes);
     json[key] = kept;
     if (kept.size() < text.size()) json[key + "_cut"] = true;
+}
+
+std::vector<std::string> masked(std::vector<std::string> words) {
+    for (auto& word : words) word = mask_own_secrets(word);
+    return words;
 }
 
 Json outcome_of(const ProcessEnd& end) {
@@ -72,11 +79,13 @@ class ToJson {
         json["leaked"] = Json::array();
         for (const auto& leaked : e.leaked)
             json["leaked"].push_back(
-                {{"pid", leaked.pid}, {"argv", leaked.argv}, {"killed", leaked.killed}});
-        json["trouble"] = e.infrastructure_error ? Json(to_line(*e.infrastructure_error)) : Json();
+                {{"pid", leaked.pid}, {"argv", masked(leaked.argv)}, {"killed", leaked.killed}});
+        json["trouble"] = e.infrastructure_error
+                              ? Json(mask_own_secrets(to_line(*e.infrastructure_error)))
+                              : Json();
         return json;
     }
-    Json operator()(const exec::Note& e) const { return {{"text", e.text}}; }
+    Json operator()(const exec::Note& e) const { return {{"text", mask_own_secrets(e.text)}}; }
     Json operator()(const exec::Tick&) const { return {}; }
     Json operator()(const exec::StatusRequested&) const {
         Json running = Json::array();

@@ -1,5 +1,6 @@
 """Secrets in what a run prints and writes for people: whoever gave them, and wherever a test repeats them."""
 import json
+import re
 
 import pytest
 
@@ -18,6 +19,9 @@ class Tells(unittest.TestCase):
 VALUES = ("suite-value-1", "given-value-1", "own-value-1", "url-value-1", "source-value-1", "option-value-1")
 
 
+GIVEN = {"env": {"DB_PASSWORD": "own-value-1"}}
+
+
 @pytest.fixture
 def suite(tmp_path):
     folder = tmp_path / "suite"
@@ -33,8 +37,7 @@ def define(folder, keys):
 
 
 def test_a_run_shows_no_secret_that_it_was_given(runner, python, suite):
-    ran = runner(suite, "--python", python, "--shim", "off", "--env", "API_KEY=given-value-1", "-v",
-                 env={"DB_PASSWORD": "own-value-1"})
+    ran = runner(suite, "--python", python, "--shim", "off", "--env", "API_KEY=given-value-1", "-v", **GIVEN)
     assert ran.code == 1, ran.out + ran.err
     assert "test_tells: AssertionError: <set> <set> <set> https://me:<set>@host/" in ran.out, ran.out
     shown = {"output": ran.out + ran.err}
@@ -44,6 +47,18 @@ def test_a_run_shows_no_secret_that_it_was_given(runner, python, suite):
         assert [value for value in VALUES if value in text] == [], name
     log = next(ran.folder.glob("modules/**/1.log")).read_text()
     assert [value for value in VALUES if value in log] == [v for v in VALUES if v != "source-value-1"], "it stays as it was written"
+
+
+def test_a_program_that_follows_a_run_gets_no_secret(runner, python, suite):
+    """Not half of one either, where a line is cut."""
+    source = (suite / "tests/test_tells.py").read_text()
+    (suite / "tests/test_tells.py").write_text(source.replace('"{SERVICE', '"x" * 280 + " {SERVICE')
+                                                + "\n    def test_z_gives_time_to_tell(self):\n        __import__('time').sleep(1)\n")
+    ran = runner(suite, "--python", python, "--shim", "off", "--env", "API_KEY=given-value-1", "--progress", "json", **GIVEN)
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    (broken,) = [event for event in events if event.get("why")]
+    assert re.search(r"x <s?e?t?$", broken["why"]) and broken["why_cut"], broken["why"]
+    assert "suite-v" not in ran.out + ran.err
 
 
 def test_the_password_of_a_source_is_not_printed(runner, python, suite):

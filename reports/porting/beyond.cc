@@ -1,5 +1,5 @@
 // What further runs of broken tests show: what they meet once their first failure is mended, and
-// whether other random numbers bring it about.
+// whether random numbers decide it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -45,6 +45,14 @@ std::optional<Obstacles> after(const UngroupedDifference& difference,
         add_obstacle(obstacles, failure);
     }
     return obstacles;
+}
+
+// Whether plain CPU breaks so with the suite's own numbers, or lacks a device to get so far.
+bool is_settled(const FailureFacts& failure, const Obstacles& on_cpu) {
+    return std::any_of(on_cpu.begin(), on_cpu.end(), [&](const FailureFacts& other) {
+        return other.rule == kNoDeviceRule || is_same_obstacle(failure, other) ||
+               breaks_in_one_way(failure, other);
+    });
 }
 
 class Counter {
@@ -174,11 +182,14 @@ void RandomStreams::add(const RunView& run, const CaseView& test) {
     if (kind != StateKind::idle) tests_[test.id].push_back(details_of(test, run));
 }
 
-void RandomStreams::judge(const std::string& test, std::vector<FailureFacts>& failures) const {
+void RandomStreams::judge(const std::string& test, const std::vector<FailureFacts>& on_cpu,
+                          std::vector<FailureFacts>& failures) const {
+    for (FailureFacts& failure : failures)
+        failure.perhaps_random = may_be_random(failure) && !is_settled(failure, on_cpu);
     const auto at = tests_.find(test);
     if (at == tests_.end()) return;
     for (FailureFacts& failure : failures) {
-        if (!may_be_random(failure)) continue;
+        if (!failure.perhaps_random) continue;
         failure.streams = static_cast<int>(at->second.size());
         failure.failed_streams = static_cast<int>(
             std::count_if(at->second.begin(), at->second.end(), [&](const ResultDetails& stream) {
@@ -186,7 +197,8 @@ void RandomStreams::judge(const std::string& test, std::vector<FailureFacts>& fa
                     stream.failures.begin(), stream.failures.end(),
                     [&](const FailureFacts& other) { return breaks_in_one_way(failure, other); });
             }));
-        failure.evidence.random = failure.failed_streams > 0;
+        failure.evidence.random =
+            0 < failure.failed_streams && failure.failed_streams < failure.streams;
     }
 }
 

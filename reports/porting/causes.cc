@@ -99,11 +99,14 @@ std::string unblocked_words(const CauseOfDifferences& cause) {
 
 std::string stream_words(const Difference& difference) {
     if (difference.streams == 0) return {};
-    return difference.failed_streams == 0
-               ? fmt::format("does not fail so with any of {} random streams on plain CPU",
-                             difference.streams)
-               : fmt::format("fails with {} of {} random streams on plain CPU",
-                             difference.failed_streams, difference.streams);
+    if (difference.failed_streams == 0)
+        return fmt::format("does not fail so with any of {} random streams on plain CPU",
+                           difference.streams);
+    return fmt::format("fails with {} of {} random streams on plain CPU{}",
+                       difference.failed_streams, difference.streams,
+                       difference.failed_streams == difference.streams
+                           ? ", so random numbers do not decide"
+                           : "");
 }
 
 std::string input_difference_words(const InputDifference& input) {
@@ -230,7 +233,6 @@ size_t Causes::cause_of_loss(const FailureFacts& failure) {
         if (rule.after_refusal)
             cause.title += fmt::format(", after {} was refused", fmt::join(failure.refused, ", "));
         cause.advice = rule.advice;
-        cause.may_be_random = may_be_random(failure);
         cause.diagnosis = failure.cause;
         cause.error_class = failure.error_class;
         cause.rule = failure.rule;

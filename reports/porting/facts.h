@@ -23,6 +23,7 @@ struct FailureFacts {
     std::string place_url;            // empty: the place is not in the suite, or has no link
     std::string function;             // "file.py:function" of it; may be empty
     std::set<std::string> refused{};  // symbols that the device refused earlier in the test
+    bool perhaps_random = false;      // only streams of random numbers can tell (RandomStreams)
     int streams = 0;                  // of random numbers that its test was run with on plain CPU
     int failed_streams = 0;           // those with which it broke in the same way
 };
@@ -34,7 +35,7 @@ struct FailureFacts {
 // Whether both are one obstacle: one gap, or one text.
 [[nodiscard]] bool is_same_obstacle(const FailureFacts& a, const FailureFacts& b);
 
-// Whether other random numbers may explain it.
+// Whether other random numbers may explain such a failure.
 [[nodiscard]] bool may_be_random(const FailureFacts& failure);
 
 // Whether a test breaks in one way in two runs: by one type of exception, with one signature or at

@@ -99,8 +99,11 @@ class RandomStreams {
   public:
     // A test in one attempt at its module.
     void add(const RunView& run, const CaseView& test);
-    // Whether other random numbers bring about the failures that they may explain.
-    void judge(const std::string& test, std::vector<FailureFacts>& failures) const;
+    // Whether random numbers decide about the failures that they may explain: they break with some
+    // streams and not with all. `on_cpu`: the test's failures there with the suite's own numbers;
+    // what breaks so, too, breaks whatever the numbers.
+    void judge(const std::string& test, const std::vector<FailureFacts>& on_cpu,
+               std::vector<FailureFacts>& failures) const;
 
   private:
     std::map<std::string, std::vector<ResultDetails>> tests_;  // one for each stream that ran it

@@ -134,8 +134,7 @@ class PortingBuilder::Impl {
                              return std::tie(a.test, a.column) < std::tie(b.test, b.column);
                          });
         compare_inputs();
-        for (UngroupedDifference& difference : differences_)
-            streams_.judge(links_[difference.test].id_on_cpu, difference.details.failures);
+        judge_by_streams();
         group_by_cause();
         count_unblocked(view_, differences_, kept_going_);
         rank_causes(view_);
@@ -343,6 +342,15 @@ class PortingBuilder::Impl {
         }
     }
 
+    void judge_by_streams() {
+        for (UngroupedDifference& difference : differences_) {
+            const auto on_cpu = broken_.find({Column::cpu, difference.test});
+            streams_.judge(links_[difference.test].id_on_cpu,
+                           on_cpu == broken_.end() ? std::vector<FailureFacts>{} : on_cpu->second,
+                           difference.details.failures);
+        }
+    }
+
     static void blame_redirection(ResultDetails& details) {
         for (FailureFacts& failure : details.failures) failure.evidence.redirected_alone = true;
         if (details.redirected_at.empty()) return;
@@ -398,6 +406,9 @@ class PortingBuilder::Impl {
                 difference.reproduce = std::move(from.details.reproduce);
                 difference.id = std::move(from.details.id);
                 difference.attribution = std::move(from.attribution);
+                difference.perhaps_random =
+                    std::any_of(from.details.failures.begin(), from.details.failures.end(),
+                                [](const FailureFacts& f) { return f.perhaps_random; });
                 if (!from.details.failures.empty()) {
                     difference.streams = from.details.failures.front().streams;
                     difference.failed_streams = from.details.failures.front().failed_streams;

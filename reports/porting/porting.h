@@ -86,6 +86,8 @@ struct Difference {
     std::string id{};         // of the test in the column's run
     // Its cause, seen beside the other columns; empty: it did not break, or it is flaky.
     std::optional<AttributionView> attribution{};
+    // Other random numbers may explain it: plain CPU did not break so with the suite's own.
+    bool perhaps_random = false;
     // Streams of random numbers that the test was run with on plain CPU, and those with which it
     // broke in the same way; 0: it was not.
     int streams = 0, failed_streams = 0;
@@ -121,7 +123,6 @@ struct CauseOfDifferences {
     std::string judgement;  // name in analysis::kJudgements; empty: no loss
     std::string title;
     bool trusted_title = false;  // written by us, not quoted from the suite
-    bool may_be_random = false;  // other random numbers may explain it
     std::string advice;
     std::string diagnosis, error_class, rule, signature;  // of the first failure; may be empty
     std::optional<AttributionView> attribution{};         // likewise
@@ -238,7 +239,7 @@ struct PortingView {
 // alone: its 2 tests meet another cause, too".
 [[nodiscard]] std::string unblocked_words(const CauseOfDifferences& cause);
 
-// "fails with 6 of 20 random streams on plain CPU"; empty: it was not run with any.
+// "fails with 6 of 20 random streams on plain CPU"; empty: none could tell, or it ran with none.
 [[nodiscard]] std::string stream_words(const Difference& difference);
 
 // Distinct modules that could not be loaded in some column.

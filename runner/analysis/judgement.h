@@ -25,7 +25,7 @@ enum class Judgement {
     environment,      // packages, network, memory
     flaky,
     redirection,  // a Mac runs the test; it breaks where CUDA requests are sent to MPS
-    random        // it breaks on plain CPU too, with other random numbers
+    random        // it breaks on plain CPU too, with some other random numbers
 };
 
 struct JudgementWords {
@@ -65,7 +65,7 @@ struct JudgementRule {
     std::string_view device{};      // "cuda", "mps"
     bool after_refusal = false;     // matches only failures after a refusal
     bool redirected_alone = false;  // matches only failures of tests that a bare Mac runs
-    bool random = false;            // matches only failures that other random numbers bring about
+    bool random = false;            // matches only failures about which random numbers decide
     Judgement judgement = Judgement::unexplained;
     Grouping grouping = Grouping::by_place;
     std::string_view title{};   // empty: the gap's description, or the failure's key line
@@ -82,7 +82,7 @@ struct Evidence {
     std::string device;             // the one that refused, else the simulated one
     bool after_refusal = false;     // the device refused something else earlier in the test
     bool redirected_alone = false;  // attribution: kRedirectedOnly (ways/attribution.h)
-    bool random = false;            // it breaks so on plain CPU too, with other random numbers
+    bool random = false;  // it breaks so on plain CPU too, with some other random numbers
 };
 
 // The first rule that matches; the last matches everything.

@@ -67,6 +67,12 @@ class Ported(unittest.TestCase):
     def test_graph(self):
         torch.cuda.CUDAGraph()
 
+    def test_pinned(self):
+        self.assertTrue(DEVICE == "cuda", "memory is pinned for CUDA alone")
+
+    def test_type_error(self):
+        len([] if DEVICE == "cuda" else 3)
+
     def test_broken_anyway(self):
         self.assertEqual(1, 2)
 
@@ -106,6 +112,9 @@ EXPECTED = {
     "test_random": on("random", "cuda", *MAC),
     "test_random_generator": on("random", "cuda", *MAC),
     "test_numbers": on("unexplained", "cuda", *MAC),
+    # Plain CPU breaks so, too, whatever the random numbers.
+    "test_pinned": {"cuda": GAIN, **on("unexplained", *MAC)},
+    "test_type_error": {"cuda": GAIN, **on("unexplained", *MAC)},
     "test_cpu_alone": {column: CONDITION for column in ("cuda", *MAC)},
     "test_collected_on_cpu": {column: CONDITION for column in ("cuda", *MAC)},
     "test_cuda_alone": {"cuda": GAIN},
@@ -143,7 +152,7 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     assert differences(written) == EXPECTED
     uses = written["cuda_uses"]
     assert uses["unknown"] is None and uses["root"] == str(suite) and uses["has_record"] and uses["files"] == 3
-    assert uses["places"] == sum(group["places"] for group in uses["groups"]) == 6
+    assert uses["places"] == sum(group["places"] for group in uses["groups"]) == 8
     assert sum(group["not_run"] for group in uses["groups"]) > 0, "the tests for CUDA alone are skipped on MPS"
     section = page.read_text().partition("## What it uses CUDA for")[2].partition("\n| run |")[0]
     assert "| what to do | places | ran |" in section and section.count("\n") < 30
@@ -151,7 +160,7 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     columns = {c["column"]: c for c in written["columns"]}
     assert [c["complete"] for c in columns.values()] == [True] * 5
     assert written["accounting"] == {"closed": True, "mismatches": []}
-    assert (columns["cpu"]["collected"], columns["cpu"]["passed"], columns["cpu"]["failed"]) == (16, 13, 1)
+    assert (columns["cpu"]["collected"], columns["cpu"]["passed"], columns["cpu"]["failed"]) == (18, 13, 2)
     assert columns["mps"]["broken_alike"] == columns["mps"]["upstream"] == 1, "test_broken_anyway is no difference"
     assert [u["id"].rsplit("::", 1)[1] for u in written["upstream"]] == ["test_broken_anyway"]
     rules = {(t["id"].rsplit("::", 1)[1], d["column"]): d["attribution"]["rule"]
@@ -179,6 +188,7 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     (of, failed), = streams["test_random"]
     assert of == 6 and 0 < failed < 6, "the seed decides"
     assert streams["test_numbers"] == {(6, 0)} and streams["test_asserts"] == {(0, 0)}
+    assert streams["test_pinned"] == streams["test_type_error"] == {(0, 0)}, "no seeds are spent"
     assert (written["random"]["streams"], "-seeds_" in written["random"]["run"]) == (6, True)
     assert f"fails with {failed} of 6 random streams on plain CPU" in page.read_text()
     assert "does not fail so with any of 6 random streams on plain CPU" in page.read_text()

@@ -161,6 +161,69 @@ TEST(Porting, ATestThatBreaksSoWithOtherRandomNumbersIsRandom) {
     EXPECT_EQ(column_of(seeds), std::nullopt);
 }
 
+TEST(Porting, ATestThatBreaksWithAllRandomNumbersIsNotRandom) {
+    const auto same = failure("AssertionError", "1.5 != 2.5", State::failed);
+    const Tests good{test("a", State::passed)}, bad{test("a", State::failed, same)};
+    const auto judged = [&](const std::vector<Tests>& streams) {
+        const PortingView view = with_streams(good, bad, streams);
+        const Difference& difference = find(view, "a").differences.front();
+        return std::tuple(view.causes[difference.cause].judgement, stream_words(difference));
+    };
+    EXPECT_EQ(judged({bad, bad, bad}),
+              std::tuple("unexplained", "fails with 3 of 3 random streams on plain CPU, so random "
+                                        "numbers do not decide"));
+    const Tests idle{skipped("a", "no numbers")};
+    EXPECT_EQ(std::get<0>(judged({bad, idle, bad})), "unexplained") << "of those that ran it";
+    EXPECT_EQ(std::get<0>(judged({bad, bad, good})), "random");
+}
+
+// A test that breaks on plain CPU and is good on CUDA is compared with CUDA on a Mac.
+TEST(Porting, WhatBreaksSoOnPlainCpuIsNotAskedOfRandomNumbers) {
+    const auto at = [](FailureView why, int line) {
+        why.frames[0].line = line;
+        why.signature = fmt::format("{} {}", why.type, line);
+        return why;
+    };
+    const auto not_close = failure("AssertionError", "1 and 2 are not close", State::failed);
+    const auto absent = failure("AssertionError", "Torch not compiled with CUDA enabled");
+    const auto type_error = failure("TypeError", "object of type 'int' has no len()");
+    const Tests cpu{test("same", State::failed, at(not_close, 7)),
+                    test("type_error", State::errored, type_error),
+                    test("needs_a_device", State::errored, absent),
+                    test("elsewhere", State::failed, at(failure("ValueError", "x"), 7))};
+    const Tests mps{test("same", State::failed, at(not_close, 7)),
+                    test("type_error", State::errored, type_error),
+                    test("needs_a_device", State::failed, at(not_close, 8)),
+                    test("elsewhere", State::failed, at(not_close, 9))};
+    Tests cuda, some;
+    for (const char* const name : {"same", "type_error", "needs_a_device", "elsewhere"}) {
+        cuda.push_back(test(name, State::passed));
+        some.push_back(test(name, State::passed));
+    }
+    PortingBuilder builder("alpha_1", "alpha");
+    put(builder, Column::cpu, cpu);
+    put(builder, Column::cuda, cuda);
+    put(builder, Column::mps_strict, mps);
+    RunView run = run_of(Column::cpu);
+    run.seeds = 2;
+    builder.begin_random(run, "../report.md");
+    for (const Tests& stream : {mps, some}) {
+        ModuleView attempt;
+        attempt.cases = stream;
+        builder.add_random(attempt);
+    }
+    const PortingView view = builder.finish();
+    const auto of = [&](const std::string& name) {
+        const Difference& difference = find(view, name).differences.back();
+        return std::tuple(view.causes[difference.cause].judgement, difference.perhaps_random,
+                          difference.streams);
+    };
+    EXPECT_EQ(of("same"), std::tuple("unexplained", false, 0));
+    EXPECT_EQ(of("type_error"), std::tuple("unexplained", false, 0));
+    EXPECT_EQ(of("needs_a_device"), std::tuple("unexplained", false, 0));
+    EXPECT_EQ(of("elsewhere"), std::tuple("random", true, 2));
+}
+
 TEST(Porting, ThePageSaysHowToCompleteARunBesideTheColumns) {
     const auto differs = failure("AssertionError", "1 != 2", State::failed);
     PortingView view = with_streams({test("a", State::passed)}, {test("a", State::failed, differs)},

@@ -49,9 +49,8 @@ std::vector<std::string> perhaps_random_tests(const PortingView& view) {
     for (const reports::PortedTest& test : view.tests)
         for (const reports::Difference& difference : test.differences)
             if (!test.pseudo && !test.id_on_cpu.empty() &&
-                difference.change == analysis::Change::lost)
-                for (const size_t cause : difference.causes)
-                    if (view.causes[cause].may_be_random) ids.insert(test.id_on_cpu);
+                difference.change == analysis::Change::lost && difference.perhaps_random)
+                ids.insert(test.id_on_cpu);
     return {ids.begin(), ids.end()};
 }
 

@@ -137,6 +137,27 @@ void merge_device_records(ModuleRecord& merged, const std::vector<Attempt>& atte
     }
 }
 
+// Whether the shim knows its devices: it does once its process has imported torch.
+bool has_torch(const std::optional<parsers::ShimSession>& shim) {
+    return shim && !shim->version.empty();
+}
+
+// From the first attempt that knows each: one that was stopped early knows little.
+void merge_module_fields(ModuleRecord& merged, const std::vector<Attempt>& attempts) {
+    merged.path = attempts.front().record->path;
+    for (const Attempt& attempt : attempts) {
+        const ModuleRecord& from = *attempt.record;
+        for (const auto field : {&ModuleRecord::framework, &ModuleRecord::framework_version,
+                                 &ModuleRecord::python_version})
+            if ((merged.*field).empty()) merged.*field = from.*field;
+        if (!merged.shim || (!has_torch(merged.shim) && has_torch(from.shim)))
+            merged.shim = from.shim;
+        merged.ready = merged.ready || from.ready;
+        merged.diagnostics.insert(merged.diagnostics.end(), from.diagnostics.begin(),
+                                  from.diagnostics.end());
+    }
+}
+
 }  // namespace
 
 Verdicts verdicts_of_one(ModuleRecord record) {
@@ -153,18 +174,7 @@ Verdicts verdicts_of(const std::vector<Attempt>& attempts) {
     Verdicts all;
     std::vector<Row> rows = gather(attempts);
     ModuleRecord& merged = all.record;
-    const ModuleRecord& first = *attempts.front().record;
-    merged.path = first.path;
-    for (const Attempt& attempt : attempts) {
-        // The first attempt that reported each.
-        if (merged.framework.empty()) merged.framework = attempt.record->framework;
-        if (merged.framework_version.empty())
-            merged.framework_version = attempt.record->framework_version;
-        if (merged.python_version.empty()) merged.python_version = attempt.record->python_version;
-        if (!merged.shim) merged.shim = attempt.record->shim;
-        merged.diagnostics.insert(merged.diagnostics.end(), attempt.record->diagnostics.begin(),
-                                  attempt.record->diagnostics.end());
-    }
+    merge_module_fields(merged, attempts);
     std::unordered_map<std::string_view, size_t> deciding;
     merged.cases.reserve(rows.size());
     all.tests.reserve(rows.size());

@@ -31,8 +31,13 @@ struct Verdict {
 
 struct Verdicts {
     // Each test once, with its result in the last attempt that reached it, in the order in which
-    // tests were first seen. Device events come from the attempt that decided. The outcome is that
-    // of the whole module: failures that a later attempt undid do not count.
+    // tests were first seen. The outcome is that of the whole module: failures that a later attempt
+    // undid do not count. The other fields:
+    //  - what devices did in a test: as its deciding attempt recorded; outside of tests: of all
+    //  - framework, versions, shim: of the first attempt that knows them, of the shim the first
+    //    that imported torch
+    //  - ready: of any attempt; diagnostics: of all
+    //  - forked, finished, from_text, closing: unset, as they are of one process
     parsers::ModuleRecord record;
     std::vector<Verdict> tests;  // one for each of record.cases
 };

@@ -1,7 +1,10 @@
 #include "runner/analysis/attempts.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "runner/analysis/marks.h"
 
 namespace compat::analysis {
 namespace {
@@ -156,6 +159,93 @@ TEST(Verdicts, ARowThatNothingRanCountsOnlyInTheLastAttempt) {
     EXPECT_EQ(states(attempts.merged().record), "m::a=crashed m::b=not_run m::<module>=not_run ");
     attempts.add(AttemptKind::rest, record(ModuleOutcome::completed, {{"m::b", passed}}));
     EXPECT_EQ(states(attempts.merged().record), "m::a=crashed m::b=passed ");
+}
+
+// What an attempt leaves that was stopped before its module had imported torch: the shim waits.
+ModuleRecord stopped_early() {
+    ModuleRecord made = record(ModuleOutcome::interrupted, {{"m::<module>", not_run, true}});
+    made.framework.clear();
+    made.shim.emplace();
+    return made;
+}
+
+ModuleRecord whole_record(const std::string& of, State state = passed) {
+    ModuleRecord made = record(ModuleOutcome::completed, {{"m::a", state}, {"m::b", passed}});
+    made.framework_version = of;
+    made.python_version = "3.12.1";
+    made.ready = made.finished = true;
+    made.closing = {.text = "Ran 2", .ran = 2, .counts = {}};
+    made.shim = {.version = of, .torch = "2.13.0", .host = "cpu", .mode = "none",
+                 .simulated = "mps"};
+    for (const char* const test : {"", "m::a", "m::b"}) {
+        made.device_events.push_back({.test = test, .kind = "redirect", .op = of, .to = "mps"});
+        made.kernels.push_back({test, "mps", 1});
+        made.collectives.push_back({.test = test, .op = of});
+        made.optimizer_steps.push_back({.test = test, .count = 1});
+    }
+    made.diagnostics.push_back({"log", 0, of});
+    return made;
+}
+
+std::vector<AttemptKind> later_kinds() {
+    return {AttemptKind::whole, AttemptKind::rest, AttemptKind::alone, AttemptKind::again};
+}
+
+TEST(Verdicts, AnAttemptThatWasStoppedEarlyTakesNothingFromTheOthers) {
+    const ModuleRecord full = whole_record("1");
+    const auto same = [&](const Verdicts& merged, std::string_view when) {
+        const ModuleRecord& made = merged.record;
+        EXPECT_EQ(made.framework, full.framework) << when;
+        EXPECT_EQ(made.framework_version, full.framework_version) << when;
+        EXPECT_EQ(made.python_version, full.python_version) << when;
+        EXPECT_EQ(made.shim, full.shim) << when;
+        EXPECT_THAT(states(made), testing::StartsWith(states(full))) << when;
+        EXPECT_EQ(made.device_events, full.device_events) << when;
+        EXPECT_EQ(made.kernels, full.kernels) << when;
+        EXPECT_EQ(made.collectives, full.collectives) << when;
+        EXPECT_EQ(made.optimizer_steps, full.optimizer_steps) << when;
+        EXPECT_EQ(made.diagnostics, full.diagnostics) << when;
+        EXPECT_EQ(made.outcome, full.outcome) << when;
+        EXPECT_TRUE(made.ready) << when;
+        for (size_t i = 0; i < full.cases.size(); ++i)
+            EXPECT_TRUE(marks_of(made)[i].device) << when;
+    };
+    for (const AttemptKind kind : later_kinds())
+        same(Attempts().add(AttemptKind::whole, stopped_early()).add(kind, full).merged(),
+             name_of(kind));
+    for (const AttemptKind kind : {AttemptKind::alone, AttemptKind::again})
+        same(Attempts().add(AttemptKind::whole, full).add(kind, stopped_early()).merged(),
+             fmt::format("then {}", name_of(kind)));
+}
+
+TEST(Verdicts, EachFieldIsMergedByItsRule) {
+    for (const AttemptKind kind : later_kinds()) {
+        SCOPED_TRACE(name_of(kind));
+        ModuleRecord second = whole_record("2");
+        second.cases.erase(second.cases.begin() + 1);  // it ran m::a alone
+        const auto merged = Attempts()
+                                .add(AttemptKind::whole, whole_record("1", failed))
+                                .add(kind, second)
+                                .merged();
+        const ModuleRecord& made = merged.record;
+        EXPECT_EQ(made.path, "m");
+        EXPECT_EQ(made.framework, "unittest");
+        EXPECT_EQ(made.framework_version, "1");
+        EXPECT_EQ(made.shim->version, "1");
+        EXPECT_EQ(states(made), "m::a=passed m::b=passed ");
+        EXPECT_EQ(made.collected, 2);
+        EXPECT_EQ(made.diagnostics.size(), 2u);
+        // Of a test, what its deciding attempt recorded; outside of tests, what each did.
+        std::string events;
+        for (const auto& event : made.device_events) events += event.test + "=" + event.op + " ";
+        EXPECT_EQ(events, "=1 m::b=1 =2 m::a=2 ");
+        EXPECT_EQ(made.kernels.size(), 4u);
+        EXPECT_EQ(made.collectives.size(), 4u);
+        EXPECT_EQ(made.optimizer_steps.size(), 4u);
+        // Of one process: no record of several has them.
+        EXPECT_TRUE(made.ready);
+        EXPECT_FALSE(made.finished || made.forked || made.from_text || made.closing);
+    }
 }
 
 TEST(Verdicts, AnInterruptedRestDecidesTheOutcome) {

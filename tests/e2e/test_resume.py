@@ -100,6 +100,32 @@ def test_resume_continues_an_interrupted_run(runner, program, python, slow, tmp_
     assert "interrupted" not in runner("runs").out
 
 
+def test_a_resumed_run_has_the_device_marks_of_a_whole_one(runner, program, python, tmp_path):
+    began, go = tmp_path / "began", tmp_path / "go"
+    module = ("import os, time, unittest\n"
+              f"if not os.path.exists({str(go)!r}):\n    open({str(began)!r}, 'w').close()\n    time.sleep(100)\n"
+              "import torch\nclass A(unittest.TestCase):\n    def test_a(self):\n        torch.ones(2, device='cuda')\n"
+              "    def test_host(self):\n        pass\n")
+    suite = make_suite(tmp_path / "marked", {"test_a.py": module, "test_b.py": module})
+    words = [suite, "--python", python, "--simulate", "cuda", "--policy", "none", "-j2", "--warm", "off"]
+    process = subprocess.Popen([program, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not began.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    go.touch()
+    resumed, whole = runner("resume"), runner(*words)
+
+    def marks(result):
+        assert result.code == 0, result.out + result.err
+        return {case["id"]: case["marks"] for module in result.report["modules"] for case in module["cases"]}
+
+    assert marks(resumed) == marks(whole)
+    assert [test["marks"] for m in whole.report["modules"] for test in m["cases"]] == [["device"], ["untouched"]] * 2
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_during_startup_ends_the_run_cleanly(program, python, slow, tmp_path, how):
     step = begun = 0

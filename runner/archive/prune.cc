@@ -7,6 +7,7 @@
 #include <set>
 
 #include "runner/archive/run_folder.h"
+#include "runner/base/isolation/file_tree.h"
 #include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/store/comparable.h"
@@ -130,7 +131,7 @@ Expected<void> delete_run(store::Store& store, const fs::path& results, const Ru
     if (!lock) return {};
     const fs::path moved = deleted_in(results) / run.id;
     fs::rename(folder, moved, error);
-    fs::remove_all(error ? folder : moved, error);
+    error = remove_tree(error ? folder : moved);
     if (error)
         return fail(ErrorKind::io, "cannot remove the run's folder: " + error.message(),
                     "remove it yourself: its rows are deleted", folder.string());
@@ -139,7 +140,7 @@ Expected<void> delete_run(store::Store& store, const fs::path& results, const Ru
 
 Expected<void> tidy_results(const store::Store& store, const fs::path& results) {
     std::error_code error;
-    fs::remove_all(deleted_in(results), error);
+    error = remove_tree(deleted_in(results));
     if (error)
         return fail(ErrorKind::io, "cannot remove deleted runs: " + error.message(), {},
                     deleted_in(results).string());

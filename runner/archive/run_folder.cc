@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runner/base/isolation/file_tree.h"
 #include "runner/base/files.h"
 #include "runner/base/host.h"
 #include "runner/base/names.h"
@@ -177,15 +178,9 @@ bool RunLock::is_held(const fs::path& folder) {
 
 std::uint64_t folder_bytes(const fs::path& folder) {
     std::uint64_t bytes = 0;
-    std::error_code error;
-    // A file may go while it is counted.
-    fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied,
-                                        error);
-    for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-        std::error_code gone;
-        if (at->is_symlink(gone) || !at->is_regular_file(gone)) continue;
-        if (const auto size = at->file_size(gone); !gone) bytes += size;
-    }
+    walk_files(folder, {}, [&](const FoundFile& file) {
+        if (S_ISREG(file.status.st_mode)) bytes += static_cast<std::uint64_t>(file.status.st_size);
+    });
     return bytes;
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "runner/base/error.h"
+#include "runner/base/isolation/file_tree.h"
 
 namespace compat::run {
 
@@ -32,8 +33,7 @@ class TemporaryFolder {
     TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
     TemporaryFolder& operator=(TemporaryFolder&&) = delete;
     ~TemporaryFolder() {
-        std::error_code error;
-        if (!path_.empty()) std::filesystem::remove_all(path_, error);
+        if (!path_.empty()) remove_tree(path_);
     }
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 

@@ -89,6 +89,17 @@ TEST_F(SourceCopyTest, TellsWhatWasWritten) {
     EXPECT_EQ(read_file(source() / "tests/test_a.py").value(), "a");
 }
 
+TEST_F(SourceCopyTest, NamesTheFirstByPathAndCountsAll) {
+    ASSERT_TRUE(copy_source(copy_));
+    for (int i = 999; i >= 100; --i) tree_.write("copy/data/" + std::to_string(i), "x");
+    const WrittenFiles found = writes_to(copy_);
+    EXPECT_EQ(found.count, 900);
+    EXPECT_EQ(found.bytes, 900);
+    ASSERT_EQ(found.files.size(), kNamedWrites);
+    EXPECT_EQ(found.files.front().path, "data/100");
+    EXPECT_EQ(found.files.back().path, "data/299");
+}
+
 TEST_F(SourceCopyTest, IsNotBlamedForChangesOfTheSource) {
     ASSERT_TRUE(copy_source(copy_));
     tree_.write("src/data/by-the-user.txt", "x");

@@ -16,11 +16,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <nlohmann/json.hpp>
+#include <string>
 
 #include "runner/base/exit_code.h"
 #include "runner/exec/launcher_posix.h"
+#include "runner/exec/linux/left_files.h"
 #include "runner/exec/linux/sandbox_messages.h"
 #include "runner/exec/sandbox.h"
 
@@ -28,17 +28,9 @@ namespace compat::exec {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // Exit statuses of an init: as a shell's, and for whoever calls it from a terminal.
 constexpr int kNoProgram = 127;
 constexpr int kNotForUsers = static_cast<int>(ExitCode::usage);
-
-// Files of TMPDIR that are named; all are counted.
-constexpr size_t kNamedFiles = 100;
-constexpr size_t kNamesBytes = kLongestMessage / 2;  // as they are sent
-// Who fills TMPDIR with files does not hold up the run.
-constexpr std::int64_t kMostCounted = 1'000'000;
 
 // Only root's sandbox has it: its /proc has parts that are covered, and the kernel lets nobody
 // mount another /proc below that, which forked children do. For others this is refused, and their
@@ -86,45 +78,6 @@ std::vector<char*> pointers(const std::vector<std::string>& words, size_t first)
     return argv;
 }
 
-std::string as_text(const nlohmann::json& json) {
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-// The files below TMPDIR, without what is mounted there.
-std::string left_in_tmp() {
-    const char* name = std::getenv("TMPDIR");
-    const fs::path folder = name && *name == '/' ? name : "/tmp";
-    nlohmann::json files = nlohmann::json::array();
-    size_t room = kNamesBytes;
-    std::int64_t count = 0, bytes = 0;
-    struct stat top {};
-    std::error_code error;
-    if (::lstat(folder.c_str(), &top) == 0) {
-        fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied,
-                                            error);
-        for (; !error && it != fs::recursive_directory_iterator() && count < kMostCounted;
-             it.increment(error)) {
-            struct stat file {};
-            if (::lstat(it->path().c_str(), &file) != 0) continue;
-            if (file.st_dev != top.st_dev) {
-                it.disable_recursion_pending();
-                continue;
-            }
-            if (S_ISDIR(file.st_mode)) continue;
-            ++count;
-            bytes += file.st_blocks * 512;
-            if (files.size() >= kNamedFiles) continue;
-            const nlohmann::json entry{it->path().lexically_relative(folder).string(),
-                                       static_cast<std::int64_t>(file.st_size)};
-            const size_t bytes_sent = as_text(entry).size() + 1;
-            if (bytes_sent > room) continue;
-            room -= bytes_sent;
-            files.push_back(entry);
-        }
-    }
-    return as_text({{"count", count}, {"bytes", bytes}, {"files", std::move(files)}});
-}
-
 // Reaps others until the leader has ended; its own status stays.
 void wait_for_leader(pid_t leader) {
     siginfo_t ended{};
@@ -142,7 +95,8 @@ void wait_for_leader(pid_t leader) {
 int answer_for(pid_t leader, int socket) {
     wait_for_leader(leader);
     if (receive_text(socket) != kWaitMessage) return 0;  // the runner is gone
-    const std::string left = left_in_tmp();
+    const char* tmp = std::getenv("TMPDIR");
+    const std::string left = left_files_as_text(tmp && *tmp == '/' ? tmp : "/tmp");
     int status = 0;
     rusage used{};
     while (::wait4(leader, &status, 0, &used) < 0 && errno == EINTR) continue;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "runner/base/clock.h"
+#include "runner/base/isolation/file_tree.h"
 #include "runner/base/files.h"
 #include "runner/base/host.h"
 #include "runner/base/isolation/source_copy.h"
@@ -41,19 +42,6 @@ fs::path without_slash(const fs::path& path) {
 
 // Of an environment: the folder of bin/python.
 fs::path prefix_of(const fs::path& python) { return python.parent_path().parent_path(); }
-
-// A test may have taken its owner's rights from a folder.
-void remove_tree(const fs::path& folder) {
-    std::error_code error;
-    fs::remove_all(folder, error);
-    if (!error) return;
-    std::error_code ignored;
-    for (fs::recursive_directory_iterator it(folder, ignored), end; !ignored && it != end;
-         it.increment(ignored))
-        if (it->is_directory(ignored) && !it->is_symlink(ignored))
-            fs::permissions(it->path(), fs::perms::owner_all, fs::perm_options::add, ignored);
-    fs::remove_all(folder, error);
-}
 
 // What a killed runner left.
 void remove_leftovers(const fs::path& folder) {

@@ -7,10 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <string>
 #include <tuple>
 
+#include "runner/base/isolation/file_tree.h"
 #include "runner/base/files.h"
 #include "runner/base/host.h"
 
@@ -21,7 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Written by Python for every module that it imports.
-constexpr std::string_view kPythonsOwn = "__pycache__";
+constexpr WalkLimits kWithoutPythonsOwn{.skipped = "__pycache__"};
 
 tl::unexpected<Error> cannot_copy(const fs::path& file, const std::string& why) {
     return fail(ErrorKind::io, "cannot copy the suite's source: " + why,
@@ -114,29 +118,28 @@ class Copying {
     SourceCopy& copy_;
 };
 
-template <class See>
-void walk(const fs::path& folder, See see) {
-    std::error_code error;
-    fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied,
-                                        error);
-    for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-        struct stat status {};
-        if (::lstat(it->path().c_str(), &status) != 0) continue;
-        if (S_ISDIR(status.st_mode)) {
-            if (it->path().filename() == kPythonsOwn) it.disable_recursion_pending();
-            continue;
-        }
-        see(it->path(), status);
-    }
-}
+// Its first files by path, of which tests may write any number.
+class FirstFiles {
+  public:
+    explicit FirstFiles(std::string place) : files_{std::move(place)} {}
 
-WrittenFiles sorted(std::string place, std::vector<WrittenFile> found) {
-    std::sort(found.begin(), found.end(),
-              [](const auto& a, const auto& b) { return a.path < b.path; });
-    WrittenFiles files{std::move(place)};
-    for (WrittenFile& file : found) files.add(std::move(file));
-    return files;
-}
+    void add(const std::string& path, const char* change, std::int64_t bytes) {
+        ++files_.count;
+        files_.bytes += bytes;
+        if (path.size() > PATH_MAX) return;  // it opens nothing
+        if (first_.size() == kNamedWrites && path > first_.rbegin()->first) return;
+        first_.insert_or_assign(path, WrittenFile{path, change, bytes});
+        if (first_.size() > kNamedWrites) first_.erase(std::prev(first_.end()));
+    }
+    WrittenFiles take() {
+        for (auto& [path, file] : first_) files_.files.push_back(std::move(file));
+        return std::move(files_);
+    }
+
+  private:
+    WrittenFiles files_;
+    std::map<std::string, WrittenFile> first_;
+};
 
 }  // namespace
 
@@ -153,36 +156,33 @@ Expected<void> copy_source(SourceCopy& copy) {
 }
 
 WrittenFiles writes_to(const SourceCopy& copy) {
-    std::vector<WrittenFile> found;
-    walk(copy.to, [&](const fs::path& path, const struct stat& status) {
-        if (!later(times_of(status).changed, copy.finished)) return;
-        const fs::path name = path.lexically_relative(copy.to);
+    FirstFiles found("source");
+    walk_files(copy.to, kWithoutPythonsOwn, [&](const FoundFile& file) {
+        if (!later(times_of(file.status).changed, copy.finished)) return;
         struct stat original {};
-        const bool known = ::lstat((copy.from / name).c_str(), &original) == 0;
-        found.push_back(
-            {name.string(), known ? "changed" : "new", static_cast<std::int64_t>(status.st_size)});
+        const bool known = ::lstat((copy.from / file.path).c_str(), &original) == 0;
+        found.add(file.path, known ? "changed" : "new", file.status.st_size);
     });
-    walk(copy.from, [&](const fs::path& path, const struct stat& status) {
-        const fs::path name = path.lexically_relative(copy.from);
+    walk_files(copy.from, kWithoutPythonsOwn, [&](const FoundFile& file) {
+        const fs::path path = copy.from / file.path;
         struct stat copied {};
         const bool linked = std::any_of(copy.links.begin(), copy.links.end(),
                                         [&](const auto& link) { return is_inside(path, link); });
-        if (linked || is_inside(path, copy.to) || !S_ISREG(status.st_mode) ||
-            later(times_of(status).changed, copy.finished) ||
-            ::lstat((copy.to / name).c_str(), &copied) == 0 || errno != ENOENT)
+        if (linked || is_inside(path, copy.to) || !S_ISREG(file.status.st_mode) ||
+            later(times_of(file.status).changed, copy.finished) ||
+            ::lstat((copy.to / file.path).c_str(), &copied) == 0 || errno != ENOENT)
             return;
-        found.push_back({name.string(), "deleted", 0});
+        found.add(file.path, "deleted", 0);
     });
-    return sorted("source", std::move(found));
+    return found.take();
 }
 
 WrittenFiles files_below(const fs::path& folder, std::string place) {
-    std::vector<WrittenFile> found;
-    walk(folder, [&](const fs::path& path, const struct stat& status) {
-        found.push_back({path.lexically_relative(folder).string(), "new",
-                         static_cast<std::int64_t>(status.st_size)});
+    FirstFiles found(std::move(place));
+    walk_files(folder, kWithoutPythonsOwn, [&](const FoundFile& file) {
+        found.add(file.path, "new", file.status.st_size);
     });
-    return sorted(std::move(place), std::move(found));
+    return found.take();
 }
 
 }  // namespace compat::run

@@ -1,0 +1,64 @@
+"""Tests what a sandbox leaves a test of the kernel: /proc, kinds of sockets, folders in memory. What a test does to the host's
+files and processes: test_isolation.py. Nothing here writes to the kernel: the tests only open."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
+
+DEFINITION = {"format": 1, "name": "kernel", "framework": "unittest", "layout": {"pythonpath": ["."]}}
+PASSES = "import unittest\n\n\nclass Passes(unittest.TestCase):\n    def test_passes(self):\n        pass\n"
+
+
+@pytest.fixture
+def sandbox(runner, write_suite):
+    """sandbox(files, *words): runs a suite in a sandbox; the states of its tests, and their messages."""
+
+    def call(files, *words, preload=()):
+        definition = {**DEFINITION, "preload": list(preload)}
+        folder = write_suite("kernel", {**files, "suite.json": json.dumps(definition)})
+        result = runner(folder, "--python", sys.executable, "--shim", "off", "--isolate", "sandbox", *words)
+        result.cases = {case["id"].rpartition("::")[2]: (case["state"], (case["failure"] or {}).get("message", ""))
+                        for module in result.report["modules"] for case in module["cases"]}
+        lines = [json.loads(line) for line in (result.folder / "record.jsonl").read_text().splitlines()]
+        result.forked = [line["forked"] for line in lines if line["event"] == "attempt"]
+        return result
+
+    return call
+
+
+LEAVES = """
+import os, pathlib, tempfile, unittest
+
+
+class Leaves(unittest.TestCase):
+    def test_leaves_deep_folders_and_many_files(self):
+        for top in (tempfile.gettempdir(), pathlib.Path.home(), pathlib.Path(__file__).parent):
+            for number in range(500):
+                pathlib.Path(top, f"left-{number}").touch()
+            os.chdir(top)
+            for _ in range(3000):
+                os.mkdir("folder")
+                os.chdir("folder")
+            pathlib.Path("deepest").touch()
+            os.chdir("/")
+"""
+
+
+@pytest.mark.parametrize("how", ["tree", "sandbox"])
+def test_what_tests_leave_costs_the_runner_no_memory(program, write_suite, tmp_path, how):
+    suite = write_suite("leaves", {"tests/test_leaves.py": LEAVES})
+    process = subprocess.Popen([program, suite, "--python", sys.executable, "--shim", "off", "--isolate", how], cwd=tmp_path,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    [run] = (tmp_path / "results" / "runs").iterdir()
+    counts = {place["place"]: place["count"] for place in json.loads((run / "report.json").read_text())["writes"]}
+    assert counts == {"source": 501, "home": 501, "tmp": 501}
+    assert not (run / "isolation").exists()
+    assert used.ru_maxrss < 150 * 1024, "of the runner and all its children, in KiB"

@@ -35,6 +35,9 @@ struct Sandbox {
 
 // The variable with `Sandbox::forked`, for the zygote alone.
 inline constexpr const char* kSandboxVariable = "COMPAT_SANDBOX";
+// Root's init names in it, for the zygote alone, a descriptor of a /proc that can be written and
+// shows only processes.
+inline constexpr const char* kProcessesVariable = "COMPAT_SANDBOX_PROCESSES";
 // `runner sandbox-init …`: no command for users.
 inline constexpr std::string_view kInitWord = "sandbox-init";
 

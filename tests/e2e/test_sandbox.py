@@ -31,6 +31,58 @@ def sandbox(runner, write_suite):
     return call
 
 
+OPENS_PROC = """
+import os
+
+
+def found():
+    files = []
+    for folder, folders, names in os.walk("/proc"):
+        if folder == "/proc":  # the sandbox's own processes, and links to them
+            folders[:] = [name for name in folders if not name.isdigit()]
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:
+                continue
+            files.append(path)
+    return files
+
+
+EARLY = found()
+"""
+TESTS_PROC = """
+import os, unittest
+import opens_proc
+
+
+class Proc(unittest.TestCase):
+    def test_while_it_imports(self):
+        self.assertEqual(opens_proc.EARLY, [])
+
+    def test_in_a_test(self):
+        self.assertEqual(opens_proc.found(), [])
+
+    def test_reads(self):
+        with open("/proc/sys/kernel/ostype") as file:
+            self.assertEqual(file.read(), "Linux\\n")
+        with open("/proc/self/cmdline", "rb") as file:
+            self.assertIn(b"test_proc.py", file.read())
+        with open("/proc/cpuinfo") as file:
+            self.assertTrue(file.read())
+        self.assertIn(str(os.getpid()), os.listdir("/proc"))
+"""
+
+
+@pytest.mark.parametrize("warm", ["on", "off"])
+def test_nothing_of_the_kernel_can_be_set(sandbox, warm):
+    result = sandbox({"opens_proc.py": OPENS_PROC, "tests/test_proc.py": TESTS_PROC, "tests/test_passes.py": PASSES},
+                     "--warm", warm, preload=["opens_proc"])
+    assert result.code == 0, result.cases
+    assert result.forked == [warm == "on"] * 2
+
+
 LEAVES = """
 import os, pathlib, tempfile, unittest
 

@@ -32,11 +32,28 @@ namespace {
 constexpr int kNoProgram = 127;
 constexpr int kNotForUsers = static_cast<int>(ExitCode::usage);
 
-// Only root's sandbox has it: its /proc has parts that are covered, and the kernel lets nobody
-// mount another /proc below that, which forked children do. For others this is refused, and their
-// /proc needs none.
-void mount_plain_proc() {
-    ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+constexpr unsigned long kProcFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+
+std::string why_not(std::string_view what) {
+    return fmt::format("{}: {}", what, std::strerror(errno));
+}
+
+// Root of a sandbox is root of the host for the files of /proc, whatever its rights. So its /proc
+// is read-only, and with it each that is mounted further in: the kernel gives no more rights than
+// the outer one has. It also has no part that is covered, unlike that of bwrap: below such a one
+// the kernel lets nobody mount another. For others the kernel's files refuse to open.
+//
+// `processes`: a folder that shows only processes and can be written, for the maps of user
+// namespaces. Nothing finds it by a path. Empty: done.
+std::string protect_proc(int& processes) {
+    if (::geteuid() != 0) return {};
+    if (::mount("proc", "/proc", "proc", kProcFlags, "subset=pid") != 0)
+        return why_not("/proc of processes alone, which needs Linux 5.8");
+    processes = ::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (processes < 0) return why_not("/proc");
+    if (::mount("proc", "/proc", "proc", kProcFlags | MS_RDONLY, nullptr) != 0)
+        return why_not("a read-only /proc");
+    return {};
 }
 
 // All but those in `kept`, a set of bits. With no_new_privs, which is set, exec adds none.
@@ -109,13 +126,16 @@ int answer_for(pid_t leader, int socket) {
     return 0;
 }
 
-[[noreturn]] void become(const std::vector<std::string>& words, size_t first) {
-    const auto argv = pointers(words, first);
-    ::execv(argv.front(), argv.data());
-    const std::string why = fmt::format("cannot start {}: {}", words[first], std::strerror(errno));
+void say(const std::string& why) {
     // Nobody is left to be told where this cannot be written.
     [[maybe_unused]] const auto written =
         ::write(STDERR_FILENO, (why + "\n").c_str(), why.size() + 1);
+}
+
+[[noreturn]] void become(const std::vector<std::string>& words, size_t first) {
+    const auto argv = pointers(words, first);
+    ::execv(argv.front(), argv.data());
+    say(why_not("cannot start " + words[first]));
     ::_exit(kNoProgram);
 }
 
@@ -141,14 +161,21 @@ int run_child(const std::vector<std::string>& words) {
 }
 
 // Descriptor 3 is the server's. What it forked outlives it.
-int run_server(const std::vector<std::string>& words) {
+int run_server(const std::vector<std::string>& words, int processes) {
     const pid_t server = ::fork();
     if (server == 0) {
         drop_capabilities(kForServers);
+        if (processes >= 0) {
+            // Not a number that the program may expect to be free.
+            constexpr int kHigh = 221;
+            const int passed_on = ::fcntl(processes, F_DUPFD, kHigh);
+            ::setenv(kProcessesVariable, std::to_string(passed_on).c_str(), 1);
+        }
         become(words, 1);
     }
     if (server < 0) return 1;
     ::close(kInheritedFd);
+    ::close(processes);
     drop_capabilities(0);
     int status = 0, code = 1;
     for (pid_t ended = 0; (ended = ::wait(&status)) > 0 || errno == EINTR;)
@@ -157,8 +184,8 @@ int run_server(const std::vector<std::string>& words) {
     return code;
 }
 
-bool write_text(const char* path, const std::string& text) {
-    const int file = ::open(path, O_WRONLY | O_CLOEXEC);
+bool write_text(int folder, const std::string& path, const std::string& text) {
+    const int file = ::openat(folder, path.c_str(), O_WRONLY | O_CLOEXEC);
     const bool written =
         file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     if (file >= 0) ::close(file);
@@ -166,37 +193,39 @@ bool write_text(const char* path, const std::string& text) {
 }
 
 // As namespaces.py does for forked children. Empty: it works.
-std::string try_to_nest() {
-    const auto why = [](const char* what) {
-        return fmt::format("{}: {}", what, std::strerror(errno));
-    };
+std::string try_to_nest(int processes) {
+    const bool root = processes >= 0;
+    const std::string own = root ? "self/" : "/proc/self/";
     const std::string user = fmt::format("{0} {0} 1", ::getuid());
     const std::string group = fmt::format("{0} {0} 1", ::getgid());
     drop_capabilities(kForServers);
     if (::unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET) != 0)
-        return why("namespaces in the sandbox");
-    if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", user) ||
-        !write_text("/proc/self/gid_map", group))
-        return why("a user namespace in the sandbox");
+        return why_not("namespaces in the sandbox");
+    if (!write_text(processes, own + "setgroups", "deny") ||
+        !write_text(processes, own + "uid_map", user) ||
+        !write_text(processes, own + "gid_map", group))
+        return why_not("a user namespace in the sandbox");
     const pid_t child = ::fork();
-    if (child < 0) return why("a process namespace in the sandbox");
+    if (child < 0) return why_not("a process namespace in the sandbox");
     if (child == 0) {
         errno = 0;
-        ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+        ::mount("proc", "/proc", "proc", kProcFlags | (root ? MS_RDONLY : 0), nullptr);
         ::_exit(errno);
     }
     int status = 0;
     ::waitpid(child, &status, 0);
     errno = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
-    return errno == 0 ? std::string() : why("/proc in the sandbox");
+    return errno == 0 ? std::string() : why_not("/proc in the sandbox");
 }
 
-int check() {
-    const std::string why = try_to_nest();
-    if (why.empty()) return 0;
-    [[maybe_unused]] const auto written =
-        ::write(STDERR_FILENO, (why + "\n").c_str(), why.size() + 1);
+int fail_with(const std::string& why) {
+    say(why);
     return 1;
+}
+
+int check(int processes) {
+    const std::string why = try_to_nest(processes);
+    return why.empty() ? 0 : fail_with(why);
 }
 
 }  // namespace
@@ -206,10 +235,12 @@ int run_sandbox_init(const std::vector<std::string>& words) {
     if (how == "of" && words.size() == 3)  // made by a zygote: "of" LEADER SOCKET
         return answer_for(std::atoi(words[1].c_str()), std::atoi(words[2].c_str()));
     if (words.size() < 2 || ::getpid() != 1) return kNotForUsers;  // no command for users
-    mount_plain_proc();
-    if (how == "server") return run_server(words);
+    // Before anything of the suite runs, also what it imports early.
+    int processes = -1;
+    if (const std::string why = protect_proc(processes); !why.empty()) return fail_with(why);
+    if (how == "server") return run_server(words, processes);
     if (how == "child") return run_child(words);
-    if (how == "check") return check();
+    if (how == "check") return check(processes);
     return kNotForUsers;
 }
 

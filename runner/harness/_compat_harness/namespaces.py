@@ -24,7 +24,7 @@ import _ctypes
 
 _NEW_NAMESPACES = 0x00020000 | 0x08000000 | 0x10000000 | 0x20000000  # mount, IPC, user, process
 _NEW_NETWORK = 0x40000000
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC = 2, 4, 8, 4096, 16384
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC = 1, 2, 4, 8, 4096, 16384
 _CAPABILITY_VERSION_3 = 0x20080522
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 
@@ -50,7 +50,14 @@ class _Function(_ctypes.CFuncPtr):
 def settings():
     """What the runner says of the sandbox; None outside one."""
     text = os.environ.pop("COMPAT_SANDBOX", None)
-    return None if text is None else json.loads(text)
+    # Root's /proc is read-only; this descriptor is of one that is not, and shows only processes.
+    processes = os.environ.pop("COMPAT_SANDBOX_PROCESSES", None)
+    if text is None:
+        return None
+    if processes is not None:
+        processes = int(processes)
+        os.set_inheritable(processes, False)
+    return {**json.loads(text), "processes": processes}
 
 
 def fork(sandbox, job, fork_process):
@@ -99,6 +106,8 @@ def _call(name, *arguments):
 
 def _enter(sandbox):
     user, group = os.getuid(), os.getgid()
+    processes = sandbox["processes"]
+    own = "/proc/self" if processes is None else "self"
     flags = _NEW_NAMESPACES | (0 if sandbox["network"] else _NEW_NETWORK)
     _call("unshare", _Int(flags))
     for name, text in (
@@ -106,9 +115,11 @@ def _enter(sandbox):
         ("uid_map", f"{user} {user} 1"),
         ("gid_map", f"{group} {group} 1"),
     ):
-        descriptor = _open(f"/proc/self/{name}", os.O_WRONLY)
+        descriptor = _open(f"{own}/{name}", os.O_WRONLY, dir_fd=processes)
         os.write(descriptor, text.encode())
         os.close(descriptor)
+    if processes is not None:
+        os.close(processes)  # it shows the processes of other modules
     if not sandbox["network"]:
         _start_loopback()
 
@@ -126,7 +137,8 @@ def _mount_one(source, target, kind, flags, data=None):
 
 def _mount(sandbox):
     """In the new process namespace: its /proc, and empty temporary folders."""
-    _mount_one("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    read_only = 0 if sandbox["processes"] is None else _MS_RDONLY
+    _mount_one("proc", "/proc", "proc", read_only | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     kept = [(path, _open(path, os.O_PATH)) for path in sandbox["keep"]]
     for folder in sandbox["fresh"]:
         size = b"mode=1777,size=%d" % sandbox["bytes"]

@@ -224,7 +224,8 @@ atexit.register(_keep_imported_modules)
 
 def _set_process_title(argv):
     """Sets the arguments and COMPAT_JOB that /proc shows for this process. The kernel shows the
-    memory that held them at the start, so both are written there; arguments are cut to fit."""
+    memory that held them at the start, so both are written there; arguments are cut to fit. Not
+    through /proc/self/mem: root's /proc in a sandbox is read-only."""
     if hasattr(sys, "orig_argv"):
         sys.orig_argv[:] = sys.orig_argv[: sys.orig_argv.index("--zygote")] + argv
     with open("/proc/self/cmdline", "rb") as shown:
@@ -232,19 +233,21 @@ def _set_process_title(argv):
     with open("/proc/self/stat", "rb") as stat:
         fields = stat.read().rpartition(b")")[2].split()
     arguments, arguments_end, variables, variables_end = map(int, fields[45:49])
-    with open("/proc/self/mem", "r+b", 0) as memory:
-        room = arguments_end - arguments
-        text = b"\0".join(program + [os.fsencode(word) for word in argv])[: room - 1]
-        memory.seek(arguments)
-        memory.write(text.ljust(room, b"\0"))
+    room = arguments_end - arguments
+    text = b"\0".join(program + [os.fsencode(word) for word in argv])[: room - 1]
+    _write_memory(arguments, text.ljust(room, b"\0"))
+    with open("/proc/self/mem", "rb", 0) as memory:
         memory.seek(variables)
         block = b"\0" + memory.read(variables_end - variables)
-        before, name, rest = block.partition(b"\0COMPAT_JOB=")
-        room = len(rest.partition(b"\0")[0])
-        job = os.environb.get(b"COMPAT_JOB", b"")
-        if name and len(job) <= room:
-            memory.seek(variables + len(before) + len(name) - 1)
-            memory.write(job.ljust(room, b"\0"))
+    before, name, rest = block.partition(b"\0COMPAT_JOB=")
+    room = len(rest.partition(b"\0")[0])
+    job = os.environb.get(b"COMPAT_JOB", b"")
+    if name and len(job) <= room:
+        _write_memory(variables + len(before) + len(name) - 1, job.ljust(room, b"\0"))
+
+
+def _write_memory(address, data):
+    _Function(_address("memmove"))(_Pointer(address), data, _Pointer(len(data)))
 
 
 def _reseed():

@@ -83,6 +83,78 @@ def test_nothing_of_the_kernel_can_be_set(sandbox, warm):
     assert result.forked == [warm == "on"] * 2
 
 
+TESTS_SOCKETS = """
+import errno, os, socket, unittest
+
+ALLOWED = {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK}
+ALL = range(1, 46)
+
+
+def error_of(*words):
+    try:
+        socket.socket(*words).close()
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+class Sockets(unittest.TestCase):
+    def test_those_of_programs_open(self):
+        for family in ALLOWED - {socket.AF_NETLINK}:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                self.assertIn(error_of(family, kind), (0, errno.EAFNOSUPPORT if family == socket.AF_INET6 else 0))
+        self.assertEqual(error_of(socket.AF_NETLINK, socket.SOCK_RAW, 0), 0)
+        self.assertTrue(socket.if_nameindex())
+        for end in socket.socketpair():
+            end.close()
+
+    def test_others_do_not(self):
+        kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET, socket.SOCK_RAW)
+        got = {family: {error_of(family, kind) for kind in kinds} for family in ALL if family not in ALLOWED}
+        self.assertEqual({family: errors for family, errors in got.items() if errors != {errno.EAFNOSUPPORT}}, {})
+        self.assertEqual({error_of(socket.AF_NETLINK, socket.SOCK_RAW, protocol) for protocol in range(1, 23)},
+                         {errno.EAFNOSUPPORT})
+"""
+
+
+@pytest.mark.parametrize("warm", ["on", "off"])
+def test_only_sockets_of_programs_open(sandbox, warm):
+    result = sandbox({"tests/test_sockets.py": TESTS_SOCKETS, "tests/test_passes.py": PASSES}, "--warm", warm, preload=["json"])
+    assert result.code == 0, result.cases
+    assert result.forked == [warm == "on"] * 2
+
+
+TESTS_DDP = """
+import os, tempfile, unittest
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def work(rank, folder):
+    dist.init_process_group("gloo", init_method="tcp://127.0.0.1:29517", rank=rank, world_size=2)
+    torch.manual_seed(0)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+    model(torch.full((2, 4), float(rank))).sum().backward()
+    torch.save(model.module.weight.grad, os.path.join(folder, str(rank)))
+    dist.destroy_process_group()
+
+
+class Ddp(unittest.TestCase):
+    def test_two_ranks_average_their_gradients(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mp.spawn(work, (folder,), nprocs=2)
+            for rank in "01":
+                self.assertEqual(torch.load(os.path.join(folder, rank)).tolist(), [[1.0] * 4])
+"""
+
+
+def test_ranks_of_ddp_meet(sandbox):
+    result = sandbox({"tests/test_ddp.py": TESTS_DDP}, "--test-timeout", "120s")
+    assert result.code == 0, result.cases
+
+
 LEAVES = """
 import os, pathlib, tempfile, unittest
 

@@ -22,6 +22,7 @@
 #include "runner/exec/launcher_posix.h"
 #include "runner/exec/linux/left_files.h"
 #include "runner/exec/linux/sandbox_messages.h"
+#include "runner/exec/linux/socket_filter.h"
 #include "runner/exec/sandbox.h"
 
 namespace compat::exec {
@@ -238,6 +239,7 @@ int run_sandbox_init(const std::vector<std::string>& words) {
     // Before anything of the suite runs, also what it imports early.
     int processes = -1;
     if (const std::string why = protect_proc(processes); !why.empty()) return fail_with(why);
+    if (!limit_sockets()) return fail_with(why_not("a filter of sockets (seccomp)"));
     if (how == "server") return run_server(words, processes);
     if (how == "child") return run_child(words);
     if (how == "check") return check(processes);

@@ -155,6 +155,42 @@ def test_ranks_of_ddp_meet(sandbox):
     assert result.code == 0, result.cases
 
 
+TESTS_MEMORY = """
+import errno, os, unittest
+
+MIB = b"x" * (1 << 20)
+
+
+class Memory(unittest.TestCase):
+    def test_folders_in_memory_are_limited(self):
+        for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run", "/dev"):
+            path = os.path.join(folder, "filled")
+            with self.assertRaises(OSError, msg=folder) as caught:
+                with open(path, "wb", buffering=0) as file:
+                    for _ in range(6):
+                        file.write(MIB)
+            self.assertIn(caught.exception.errno, (errno.ENOSPC, errno.EROFS), folder)
+        self.assertFalse(os.path.exists("/run/of-another"))
+        open("/run/of-another", "w").close()
+
+    def test_devices_work(self):
+        with open("/dev/null", "wb") as file:
+            file.write(b"x")
+        with open("/dev/urandom", "rb") as file:
+            self.assertEqual(len(file.read(8)), 8)
+        for end in os.openpty():
+            os.close(end)
+"""
+
+
+@pytest.mark.parametrize("warm", ["on", "off"])
+def test_folders_in_memory_are_limited_and_of_one_module(sandbox, warm):
+    result = sandbox({f"tests/test_{name}.py": TESTS_MEMORY for name in "ab"}, "--warm", warm, "--tmp-size", "4M", "-j", 1,
+                     preload=["json"])
+    assert result.code == 0, result.cases
+    assert result.forked == [warm == "on"] * 2
+
+
 LEAVES = """
 import os, pathlib, tempfile, unittest
 

@@ -140,9 +140,9 @@ def _mount(sandbox):
     read_only = 0 if sandbox["processes"] is None else _MS_RDONLY
     _mount_one("proc", "/proc", "proc", read_only | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     kept = [(path, _open(path, os.O_PATH)) for path in sandbox["keep"]]
-    for folder in sandbox["fresh"]:
-        size = b"mode=1777,size=%d" % sandbox["bytes"]
-        _mount_one("tmpfs", folder, "tmpfs", _MS_NOSUID | _MS_NODEV, size)
+    for folder, mode in sandbox["fresh"]:
+        options = f"mode={mode},size={sandbox['bytes']}".encode()
+        _mount_one("tmpfs", folder, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
     for path, descriptor in kept:
         _mkdir(path, exist_ok=True)
         _mount_one(f"/proc/self/fd/{descriptor}", path, None, _MS_BIND | _MS_REC)

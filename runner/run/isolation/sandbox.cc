@@ -20,11 +20,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Folders that a sandbox has anew, because tests and libraries write there whatever TMPDIR says.
-constexpr std::array<std::string_view, 3> kFresh{kSandboxTmp, "/var/tmp", "/dev/shm"};
-// Sockets of the host's services, which a read-only file system does not close: D-Bus, Docker.
-constexpr std::string_view kServices = "/run";
-// What resolves names, of what is in kServices.
+struct FreshFolder {
+    std::string_view path, mode;
+};
+// Folders that each sandbox has anew and in memory. Tests and libraries write to the first three
+// whatever TMPDIR says. The host's /run has sockets of its services, which a read-only file system
+// does not close: D-Bus, Docker.
+constexpr std::array<FreshFolder, 4> kFresh{
+    {{kSandboxTmp, "1777"}, {"/var/tmp", "1777"}, {"/dev/shm", "1777"}, {"/run", "0755"}}};
+// What resolves names, of what is in /run.
 constexpr std::array<std::string_view, 3> kResolvers{"/run/systemd/resolve", "/run/resolvconf",
                                                      "/run/NetworkManager"};
 // Of the user's home: credentials, and sockets of agents. docs/guide/isolation.md lists them.
@@ -78,9 +82,8 @@ constexpr const char* kRefusedAdvice =
     "choose --isolate tree";
 
 bool is_covered(const fs::path& path) {
-    return is_inside(path, kServices) ||
-           std::any_of(kFresh.begin(), kFresh.end(),
-                       [&](std::string_view folder) { return is_inside(path, folder); });
+    return std::any_of(kFresh.begin(), kFresh.end(),
+                       [&](const auto& folder) { return is_inside(path, folder.path); });
 }
 
 void add(std::vector<std::string>& words, std::initializer_list<std::string> more) {
@@ -142,22 +145,27 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
     add(words, {"--proc", exec::process_folder()});
     const std::string size = std::to_string(plan.tmp_bytes);
     std::error_code error;
-    for (const auto folder : kFresh)
-        if (fs::is_directory(folder, error) || folder == "/dev/shm")
-            add(words, {"--perms", "1777", "--size", size, "--tmpfs", std::string(folder)});
-    add(words, {"--tmpfs", std::string(kServices)});
-    if (plan.network)
-        for (const auto resolver : kResolvers)
-            add(words, {"--ro-bind-try", std::string(resolver), std::string(resolver)});
-    for (const auto& home : plan.homes) hide_credentials(words, home);
-
+    nlohmann::json fresh = nlohmann::json::array();
+    for (const auto& [path, mode] : kFresh)
+        if (fs::is_directory(path, error) || path == "/dev/shm") {
+            add(words, {"--perms", std::string(mode), "--size", size});
+            add(words, {"--tmpfs", std::string(path)});
+            fresh.push_back({path, mode});
+        }
     nlohmann::json keep = nlohmann::json::array();
     std::vector<fs::path> kept;
     const auto note = [&](const fs::path& path) {
         if (is_covered(path)) kept.push_back(path);
     };
-    // Outer folders first: a later mount covers what lies below it.
+    for (const fs::path resolver : kResolvers)
+        if (plan.network && fs::exists(resolver, error)) {
+            add(words, {"--ro-bind", resolver, resolver});
+            note(resolver);
+        }
+    for (const auto& home : plan.homes) hide_credentials(words, home);
+
     std::vector<fs::path> visible = plan.visible;
+    // Outer folders first: a later mount covers what lies below it.
     std::sort(visible.begin(), visible.end());
     visible.erase(std::unique(visible.begin(), visible.end()), visible.end());
     for (const auto& path : visible)
@@ -175,14 +183,12 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
         add(words, {"--bind", path, path});
         note(path);
     }
-    words.emplace_back("--");
+    // Made by --dev, in memory and without a limit. What is mounted below it is as before.
+    add(words, {"--remount-ro", "/dev", "--"});
     for (const auto& path : kept)
         if (std::find(keep.begin(), keep.end(), path.string()) == keep.end())
             keep.push_back(path.string());
     made->init = {program_path().string()};
-    nlohmann::json fresh = nlohmann::json::array();
-    for (const auto folder : kFresh)
-        if (fs::is_directory(folder, error)) fresh.push_back(std::string(folder));
     std::vector<std::string> init = made->init;
     init.emplace_back(exec::kInitWord);
     made->forked = nlohmann::json{

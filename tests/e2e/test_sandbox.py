@@ -191,6 +191,37 @@ def test_folders_in_memory_are_limited_and_of_one_module(sandbox, warm):
     assert result.forked == [warm == "on"] * 2
 
 
+def test_the_harness_may_be_a_link(program, runner, sandbox, tmp_path):
+    """As stow and package managers install: here to what a sandbox covers."""
+    share = program.parents[1] / "share" / "runner"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (share / "harness").rename(elsewhere / "harness")
+    (share / "harness").symlink_to(elsewhere / "harness")
+    try:
+        result = sandbox({"tests/test_passes.py": PASSES})
+        assert result.code == 0, result.out + result.err
+    finally:
+        (share / "harness").unlink()
+        (elsewhere / "harness").rename(share / "harness")
+
+
+def test_the_harness_may_hold_links(program, runner, sandbox, tmp_path):
+    harness = program.parents[1] / "share" / "runner" / "harness"
+    farm = tmp_path / "farm"
+    harness.rename(farm)
+    try:
+        for path in farm.rglob("*.py"):
+            link = harness / path.relative_to(farm)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+        result = sandbox({"tests/test_passes.py": PASSES})
+        assert result.code == 0, result.out + result.err
+    finally:
+        shutil.rmtree(harness)
+        farm.rename(harness)
+
+
 LEAVES = """
 import os, pathlib, tempfile, unittest
 

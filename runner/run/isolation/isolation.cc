@@ -120,6 +120,8 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
         std::error_code error;
         plan.visible = {program_path().parent_path().parent_path(),
                         ready.share.harness.parent_path(),
+                        fs::canonical(ready.share.harness, error),
+                        fs::canonical(child.harness, error).parent_path(),
                         prefix_of(child.python),
                         prefix_of(fs::canonical(child.python, error)),
                         cache,

@@ -165,6 +165,9 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
     for (const auto& home : plan.homes) hide_credentials(words, home);
 
     std::vector<fs::path> visible = plan.visible;
+    // Where links lead, too.
+    for (const auto& path : plan.visible)
+        if (const fs::path real = fs::canonical(path, error); !error) visible.push_back(real);
     // Outer folders first: a later mount covers what lies below it.
     std::sort(visible.begin(), visible.end());
     visible.erase(std::unique(visible.begin(), visible.end()), visible.end());

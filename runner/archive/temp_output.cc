@@ -18,7 +18,7 @@ sigset_t ending_signals() {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, kOver);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : kTerminationSignals) {
         struct sigaction now {};
         ::sigaction(signal, nullptr, &now);
         if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);

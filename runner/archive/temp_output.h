@@ -10,7 +10,7 @@
 
 namespace compat::archive {
 
-// While it lives SIGINT, SIGTERM and SIGHUP, each unless it is ignored, remove `path`, whatever it
+// While it lives kTerminationSignals, each unless it is ignored, remove `path`, whatever it
 // is by then, and end the process with ExitCode::interrupted. One at a time in a process.
 class TempOutput {
   public:

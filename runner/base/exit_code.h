@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <span>
 #include <string_view>
 
@@ -20,6 +21,11 @@ enum class ExitCode : int {
     interrupted = 130,
 };
 
+// The signals that end the runner with `interrupted`: all that would end it anyway, with its
+// children left behind, but SIGUSR1, which asks for a run's state.
+inline constexpr std::array kTerminationSignals{SIGINT,  SIGTERM, SIGHUP,
+                                                SIGQUIT, SIGALRM, SIGUSR2};
+
 struct ExitCodeRow {
     ExitCode code;
     std::string_view meaning;
@@ -27,7 +33,9 @@ struct ExitCodeRow {
 
 // Highest priority first: of several codes that apply, the first in this table is the exit code.
 inline constexpr std::array<ExitCodeRow, 7> kExitCodes{{
-    {ExitCode::interrupted, "interrupted (SIGINT, SIGTERM, SIGHUP); what had finished is stored"},
+    {ExitCode::interrupted,
+     "interrupted (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR2); what had finished is "
+     "stored"},
     {ExitCode::infrastructure,
      "the runner could not work: disk, database, or a process that could not be started"},
     {ExitCode::unaccounted, "test counts do not add up"},

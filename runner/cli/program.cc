@@ -5,6 +5,7 @@
 #include <exception>
 #include <string_view>
 
+#include "runner/base/exit_code.h"
 #include "runner/base/text.h"
 #include "runner/cli/command_line.h"
 #include "runner/display/output.h"
@@ -23,7 +24,7 @@ void end_interrupted(int) {
 }
 
 void handle_early_interrupts() {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    for (const int signal : kTerminationSignals)
         // Ignored by nohup or `trap '' INT`: stay ignored.
         if (std::signal(signal, end_interrupted) == SIG_IGN) std::signal(signal, SIG_IGN);
 }

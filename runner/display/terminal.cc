@@ -13,7 +13,7 @@ namespace compat::display {
 namespace {
 
 // Signals that would leave the terminal changed.
-constexpr int kDeadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGQUIT};
+constexpr int kDeadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
 termios original;  // for the handler: written before `taken` is set
 volatile std::sig_atomic_t taken = 0;

@@ -1,22 +1,22 @@
 #include "runner/exec/signals.h"
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 
+#include "runner/base/exit_code.h"
 #include "runner/base/host.h"
 
 namespace compat::exec {
 
 namespace {
 
-constexpr int kHandled[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 constexpr int kIgnored[] = {SIGPIPE, SIGXFSZ, SIGUSR1};
 
 void mask(int how) {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : kHandled) sigaddset(&set, signal);
+    for (const int signal : kTerminationSignals) sigaddset(&set, signal);
+    sigaddset(&set, SIGUSR1);
     ::pthread_sigmask(how, &set, nullptr);
 }
 
@@ -42,16 +42,16 @@ bool is_termination_pending() {
     sigset_t pending;
     ::sigpending(&pending);
     // Linux keeps a blocked signal pending although it is ignored, as SIGHUP under nohup.
-    const std::array signals{SIGINT, SIGTERM, SIGHUP};
-    return std::any_of(signals.begin(), signals.end(), [&](int signal) {
+    return std::any_of(kTerminationSignals.begin(), kTerminationSignals.end(), [&](int signal) {
         return sigismember(&pending, signal) == 1 && !is_ignored(signal);
     });
 }
 
 Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)
     : handlers_(std::move(handlers)), set_(io, SIGINT, SIGTERM, SIGUSR1) {
-    for (const int signal : {SIGHUP, SIGTSTP})
+    for (const int signal : kTerminationSignals)
         if (!is_ignored(signal)) set_.add(signal);
+    if (!is_ignored(SIGTSTP)) set_.add(SIGTSTP);
     set_.add(SIGWINCH);
     mask(SIG_UNBLOCK);
     await();

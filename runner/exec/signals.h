@@ -13,22 +13,23 @@ namespace compat::exec {
 void ignore_stray_signals();
 // In a child before exec, which keeps ignored signals ignored.
 void restore_ignored_signals();
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 stay pending until a loop handles them, so that a run stores
+// kTerminationSignals and SIGUSR1 stay pending until a loop handles them, so that a run stores
 // that it was interrupted, and why.
 void block_termination_signals();
-// Whether SIGINT, SIGTERM or SIGHUP came since then and no loop has handled it.
+// Whether one of kTerminationSignals came since then and no loop has handled it.
 [[nodiscard]] bool is_termination_pending();
 
 struct SignalHandlers {
-    std::function<void(std::string reason)> stop;  // SIGINT, SIGTERM, SIGHUP
+    std::function<void(std::string reason)> stop;  // kTerminationSignals
     std::function<void()> status;                  // SIGUSR1
     std::function<void()> resized;                 // SIGWINCH
     // SIGTSTP: `pause` runs, the runner stops, `resume` runs after SIGCONT.
     std::function<void()> pause, resume;
 };
 
-// Handles the signals on the event loop during its lifetime. Leaves SIGHUP and SIGTSTP ignored if
-// they were: nohup ignores SIGHUP, and a shell without job control could not continue us.
+// Handles the signals on the event loop during its lifetime, SIGINT and SIGTERM always. Leaves the
+// others ignored if they were: nohup ignores SIGHUP, and a shell without job control, which could
+// not continue us, SIGTSTP.
 class Signals {
   public:
     Signals(boost::asio::io_context& io, SignalHandlers handlers);

@@ -6,18 +6,19 @@
 #include <csignal>
 #include <thread>
 
+#include "runner/base/exit_code.h"
 #include "runner/display/output.h"
 
 namespace compat::run {
 
 namespace {
 
-// Blocks SIGINT, SIGTERM and SIGHUP, except ignored ones, for its lifetime.
+// Blocks kTerminationSignals, except ignored ones, for its lifetime.
 class Signals {
   public:
     Signals() {
         sigemptyset(&set_);
-        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        for (const int signal : kTerminationSignals) {
             struct sigaction now {};
             ::sigaction(signal, nullptr, &now);
             if (now.sa_handler != SIG_IGN) sigaddset(&set_, signal);
@@ -32,7 +33,7 @@ class Signals {
     [[nodiscard]] bool take() const {
         sigset_t pending;
         ::sigpending(&pending);
-        for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        for (const int signal : kTerminationSignals)
             if (sigismember(&set_, signal) == 1 && sigismember(&pending, signal) == 1) {
                 int taken = 0;
                 ::sigwait(&set_, &taken);

@@ -10,7 +10,7 @@
 namespace compat::run {
 
 // Calls `write` again while the database is busy, and prints once that it waits.
-// Errors: those of `write`; interrupted, after SIGINT, SIGTERM or SIGHUP while it waits.
+// Errors: those of `write`; interrupted, after one of kTerminationSignals while it waits.
 [[nodiscard]] Expected<void> retry_while_busy(store::Store& store,
                                               const std::function<Expected<void>()>& write);
 

@@ -287,7 +287,7 @@ def test_show_explains_each_failure_and_its_cause(runner, python):
     assert "docs/reference/diagnosis.md" in page
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM, signal.SIGUSR2])
 def test_an_interrupted_run_is_stored_and_reported(program, running, python, tmp_path, how):
     process = subprocess.Popen(
         [program, STATES, "test_hang.py", "test_states.py", "-j1", "--python", python, "--shim", "off"],

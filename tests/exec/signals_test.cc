@@ -10,6 +10,8 @@
 #include <fstream>
 #include <thread>
 
+#include "runner/base/exit_code.h"
+#include "runner/base/host.h"
 #include "runner/exec/processes.h"
 #include "tests/exec/children_fixture.h"
 
@@ -176,6 +178,20 @@ TEST_F(SignalsTest, EndsASurvivorOfAKilledRunner) {
     EXPECT_EQ(alive(), 0);
     EXPECT_THAT(end_survivors(run_id), testing::IsEmpty());
 }
+
+class TerminationTest : public SignalsTest, public testing::WithParamInterface<int> {};
+
+TEST_P(TerminationTest, EndsTheChildrenAndWhatTheyStarted) {
+    add({"leak-and-hang"});
+    start_runner();
+    ASSERT_TRUE(wait_until([&] { return log(0) == "hanging\n"; }));
+    ::kill(runner, GetParam());
+    EXPECT_EQ(wait_for(), 0);
+    EXPECT_THAT(end_survivors(run_id), testing::IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, TerminationTest, testing::ValuesIn(kTerminationSignals),
+                         [](const auto& parameter) { return signal_name(parameter.param); });
 
 // As under nohup: the program goes on, so that nothing is to be given up.
 TEST(PendingTermination, DoesNotCountAnIgnoredSignal) {

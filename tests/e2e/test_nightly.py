@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -85,6 +86,19 @@ def night(runner, folder, *words):
     result = runner("nightly", "nightly.json", *words)
     assert len(list((folder / "results/nights").glob("2*"))) == before + 1, result.err
     return result, summary(folder)
+
+
+@pytest.mark.parametrize("chosen, said", [({"isolation": "off"}, False), ({}, True)])
+def test_the_isolation_that_is_said_is_that_of_a_cell(runner, matrix, tmp_path, chosen, said):
+    """Where no sandbox can be made; a file that chooses its isolation needs none."""
+    (tmp_path / "bin").mkdir()
+    for name in ("git", "python3"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    change(matrix, columns=[{"name": "cpu", "shim": "off"}], **chosen)
+    result = runner("nightly", "nightly.json", env={"PATH": tmp_path / "bin"})
+    assert (summary(matrix)["cells"][0]["states"]["passed"], "isolation: " in result.out + result.err) == (4, said), result.out
+    [report] = matrix.glob("results/runs/*/report.json")
+    assert json.loads(report.read_text())["run"]["isolation"] == chosen.get("isolation", "tree")
 
 
 def test_each_night_says_what_broke_since_when_and_what_changed(runner, matrix):

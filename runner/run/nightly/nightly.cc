@@ -86,8 +86,13 @@ Expected<Night> new_night(const suites::Nightly& file) {
     return make_directories(night.folder).map([&] { return night; });
 }
 
-// The sandbox where it works: nights run other people's code.
-std::string usual_isolation(const std::function<void(std::string_view)>& say) {
+// Of cells that choose none. The sandbox where it works: nights run other people's code.
+std::string usual_isolation(const suites::Nightly& file,
+                            const std::function<void(std::string_view)>& say) {
+    const bool needed = std::any_of(file.cells.begin(), file.cells.end(), [](const auto& cell) {
+        return !cell.settings.contains("isolation");
+    });
+    if (!needed) return "off";
     const auto works = check_sandbox();
     if (works) return "sandbox";
     say(fmt::format("isolation: tree, because the sandbox does not work here: {}",
@@ -246,7 +251,7 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
     if (!lock) return tl::unexpected(lock.error());
     auto night = request.resume ? earlier_night(*file) : new_night(*file);
     if (!night) return tl::unexpected(night.error());
-    settings.isolation = usual_isolation(say);
+    settings.isolation = usual_isolation(*file, say);
     if (auto written = write_summary(*night); !written) return tl::unexpected(written.error());
     mark_newest(night->folder);
     night->code = run_cells(*file, settings, *night, say);

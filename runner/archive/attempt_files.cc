@@ -1,7 +1,6 @@
 #include "runner/archive/attempt_files.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -41,11 +40,11 @@ void keep_reasons(const ModuleRecord& stored, ModuleRecord& record) {
 
 }  // namespace
 
-parsers::LineSource lines_of(fs::path file, std::uint64_t most) {
+parsers::LineSource lines_of(FileBelow file, std::uint64_t most) {
     return parsers::LineSource::Read(
         [file = std::move(file), most](const LineVisitor& visit) -> std::string {
             std::error_code error;
-            if (!fs::exists(fs::symlink_status(file, error))) return {};
+            if (!fs::exists(fs::symlink_status(file.path(), error))) return {};
             LineLimits limits;
             limits.read_bytes = std::min<std::uint64_t>(limits.read_bytes, most);
             LineReader reader(file, limits);
@@ -61,9 +60,12 @@ parsers::LineSource lines_of(fs::path file, std::uint64_t most) {
         });
 }
 
-parsers::TextSource text_of(fs::path file, std::uint64_t most) {
+parsers::TextSource text_of(FileBelow file, std::uint64_t most) {
     return parsers::TextSource::Read([file = std::move(file), most] {
-        std::string text = read_file(file, most).value_or("");
+        const auto read = read_file(file, most);
+        const bool refused = !read && read.error().kind == ErrorKind::usage;
+        const std::string text =
+            refused ? fmt::format("[runner: {}]\n", read.error().message) : read.value_or("");
         return text.find(kSourceCopies) == text.npos ? text : with_source_paths(text);
     });
 }
@@ -71,15 +73,15 @@ parsers::TextSource text_of(fs::path file, std::uint64_t most) {
 parsers::AttemptFiles files_of(const fs::path& folder, const std::string& log,
                                const std::string& events, const std::string& devices) {
     const auto lines = [&](const std::string& name) {
-        return name.empty() ? parsers::LineSource("") : lines_of(folder / name);
+        return name.empty() ? parsers::LineSource("") : lines_of({folder, name});
     };
-    return {lines(events), log.empty() ? parsers::TextSource("") : text_of(folder / log),
+    return {lines(events), log.empty() ? parsers::TextSource("") : text_of({folder, log}),
             lines(devices)};
 }
 
 bool has_files(const fs::path& folder, const std::vector<std::string>& names) {
     return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-        return name.empty() || ::access((folder / name).c_str(), R_OK) == 0;
+        return name.empty() || open_file({folder, name});
     });
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsers/attempt.h"
+#include "runner/base/files/file_below.h"
 #include "runner/store/store.h"
 
 namespace compat::archive {
@@ -20,10 +21,10 @@ inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 
 // A file that is not there is empty: its child never wrote it. One that cannot be read, or has more
 // than `most` bytes, is a diagnostic.
-[[nodiscard]] parsers::LineSource lines_of(std::filesystem::path file,
+[[nodiscard]] parsers::LineSource lines_of(FileBelow file,
                                            std::uint64_t most = kMaxEventBytes);
-// What can be read of it.
-[[nodiscard]] parsers::TextSource text_of(std::filesystem::path file,
+// What can be read of it; of one that is refused, a line that says why.
+[[nodiscard]] parsers::TextSource text_of(FileBelow file,
                                           std::uint64_t most = kMaxLogBytes);
 
 [[nodiscard]] parsers::Isolation isolation_of(const store::RunInfo& run);
@@ -32,7 +33,7 @@ inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 [[nodiscard]] parsers::AttemptFiles files_of(const std::filesystem::path& folder,
                                              const std::string& log, const std::string& events,
                                              const std::string& devices);
-// Whether each of the names that is not empty is a file that can be read.
+// Whether each of the names that is not empty is a regular file below the folder that can be read.
 [[nodiscard]] bool has_files(const std::filesystem::path& folder,
                              const std::vector<std::string>& names);
 

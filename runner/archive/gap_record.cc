@@ -16,7 +16,7 @@ constexpr int kGapFormat = 1;
 
 Expected<void> append(const fs::path& results, Json json) {
     json["time_ms"] = SystemClock().wall().time_since_epoch().count();
-    return append_line(results / "gaps.jsonl",
+    return append_line(FileBelow::followed(results / "gaps.jsonl"),
                        json.dump(-1, ' ', false, Json::error_handler_t::replace), true);
 }
 

@@ -321,7 +321,7 @@ Expected<std::vector<LogExcerpt>> log_excerpts(const fs::path& folder, const std
         return fail(ErrorKind::usage, fmt::format("\"{}\" is no file of the run", log),
                     "name a log as the run's reports name it", folder.string());
     Searches searches(tests, options.lines);
-    LineReader reader(folder / log, {kLineBytes, kReadBytes});
+    LineReader reader(FileBelow(folder, log), {kLineBytes, kReadBytes});
     const auto see = [&](const Line& line) { searches.see(line.text); };
     for (bool more = true; more && !searches.done();) {
         const auto read = reader.read(see);

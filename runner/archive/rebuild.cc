@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "runner/archive/attempt_files.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/gap_record.h"
 #include "runner/archive/imported_files.h"
@@ -144,10 +145,7 @@ class Rebuilder {
     [[nodiscard]] bool has_all_files(const RunRecord& record,
                                      const std::vector<ImportedFile>& imported) const {
         const fs::path folder = folder_of(record.info.id);
-        std::error_code error;
-        const auto there = [&](const std::string& name) {
-            return name.empty() || fs::exists(folder / name, error);
-        };
+        const auto there = [&](const std::string& name) { return has_files(folder, {name}); };
         for (const auto& file : imported)
             if (!there(file.log)) return false;
         return std::all_of(record.attempts.begin(), record.attempts.end(), [&](const auto& module) {

@@ -68,16 +68,20 @@ Expected<ReparseCounts> compare_attempts(const store::Store& store, const store:
     return counts;
 }
 
-Expected<void> check_copies(const std::vector<ImportedFile>& files) {
-    std::error_code error;
-    for (const ImportedFile& file : files)
-        if (file.unread.empty() && !fs::exists(file.file, error))
+Expected<void> check_copies(const std::vector<ImportedFile>& files, const fs::path& folder) {
+    for (const ImportedFile& file : files) {
+        if (!file.unread.empty()) continue;
+        const auto opened = open_file({folder, file.log});
+        if (!opened && opened.error().kind == ErrorKind::usage)
+            return tl::unexpected(opened.error());
+        if (!opened)
             return fail(
                 ErrorKind::usage,
                 fmt::format("the copy of {} that this run was read from is gone", file.name),
                 "what is stored of the run stays as it is; where you still have the file, "
                 "`runner import` makes a new run of it",
                 file.file.string());
+    }
     return {};
 }
 
@@ -169,7 +173,7 @@ Expected<ReparseCounts> reparse(const store::Store& store, const fs::path& resul
     const fs::path folder = results / run.info.folder;
     const auto imported = described_files(run.info.fingerprint, folder);
     if (!imported) return tl::unexpected(imported.error());
-    if (auto there = check_copies(*imported); !there) return tl::unexpected(there.error());
+    if (auto there = check_copies(*imported, folder); !there) return tl::unexpected(there.error());
     if (imported->empty()) return compare_attempts(store, run.info, folder, see);
     return compare_imported(store, run.info.id, *imported, see);
 }

@@ -33,7 +33,8 @@ fs::path lock_of(const fs::path& folder) { return folder / "lock"; }
 
 // Of a file that was never locked: nobody's.
 int try_lock(const fs::path& folder, int flags, int how = LOCK_EX) {
-    const int fd = ::open(lock_of(folder).c_str(), flags | O_RDWR | O_CLOEXEC, 0666);
+    constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    const int fd = ::open(lock_of(folder).c_str(), flags | kFlags, 0666);
     if (fd < 0) return -1;
     if (::flock(fd, how | LOCK_NB) == 0) return fd;
     const int why = errno;
@@ -96,8 +97,22 @@ AttemptNames attempt_names(const std::string& module, int number, AttemptKind ki
     const auto named = [&](std::string_view what) {
         return folder / fmt::format("{}.{}", number, what);
     };
-    return {named("log"), named("events.jsonl"), named("devices.jsonl"),
+    const fs::path written = named("written");
+    return {named("log"), written / named("events.jsonl").filename(),
+            written / named("devices.jsonl").filename(),
             named(fmt::format("{}.only", name_of(kind)))};
+}
+
+AttemptNames stored_names(const fs::path& folder, const std::string& module, int number,
+                          AttemptKind kind) {
+    AttemptNames names = attempt_names(module, number, kind);
+    const fs::path beside = names.log.parent_path();
+    std::error_code error;
+    for (fs::path* name : {&names.events, &names.devices})
+        if (const fs::path older = beside / name->filename();
+            !fs::exists(folder / *name, error) && fs::exists(folder / older, error))
+            *name = older;
+    return names;
 }
 
 // A line for each module: of 200,000, one value would take 300 MB.
@@ -127,7 +142,7 @@ Expected<void> write_plan(const RunFolder& run, const RunPlan& plan) {
 
 Expected<RunPlan> read_plan(const RunFolder& run) {
     const fs::path file = run.folder / "plan.json";
-    const auto text = read_file(file);
+    const auto text = read_file(FileBelow(file));
     if (!text) return tl::unexpected(text.error());
     try {
         const Json json = Json::parse(*text);
@@ -174,6 +189,25 @@ bool RunLock::is_held(const fs::path& folder) {
     if (fd < 0) return errno == EWOULDBLOCK;
     ::close(fd);
     return false;
+}
+
+Expected<std::vector<std::string>> each_file(const fs::path& folder, const RunFileVisitor& visit) {
+    std::vector<std::string> others;
+    std::error_code error;
+    for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+         at.increment(error)) {
+        const fs::path name = at->path().lexically_relative(folder);
+        struct stat status {};
+        if (::lstat(at->path().c_str(), &status) != 0 || S_ISDIR(status.st_mode)) continue;
+        if (!S_ISREG(status.st_mode))
+            others.push_back(fmt::format("{} ({})", name.string(), file_kind(status.st_mode)));
+        else if (auto seen = visit(name); !seen)
+            return tl::unexpected(seen.error());
+    }
+    if (error)
+        return fail(ErrorKind::io, "cannot list the run's files: " + error.message(), {},
+                    folder.string());
+    return others;
 }
 
 std::uint64_t folder_bytes(const fs::path& folder) {

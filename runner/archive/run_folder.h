@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,16 @@ struct PlannedModule {
     std::vector<std::string> only;  // ids asked for; empty: all
 };
 
-// Files of an attempt, relative to the run's folder. The name of the one with the ids tells its
+// Files of an attempt, relative to the run's folder. The child writes events and devices, so they
+// lie in a folder of its own; the log is the runner's. The name of the one with the ids tells its
 // kind to whoever goes on with the run.
 struct AttemptNames {
     std::filesystem::path log, events, devices, only;
 };
 [[nodiscard]] AttemptNames attempt_names(const std::string& module, int number, AttemptKind kind);
+// As they are in the run's `folder`: older runners put events and devices beside the log.
+[[nodiscard]] AttemptNames stored_names(const std::filesystem::path& folder,
+                                        const std::string& module, int number, AttemptKind kind);
 
 // plan.json (docs/reference/file-formats.md): what was asked for, in a form that does not depend on
 // how it was typed.
@@ -88,6 +93,12 @@ class ResultsLock {
     [[nodiscard]] static Expected<ResultsLock> take(const std::filesystem::path& results, int how);
     FileLock lock_;
 };
+
+// Visits the regular files below a run's `folder`, by their names relative to it. Gives what else
+// is there, which no run makes and nothing follows: "modules/m/1.written/x (a link)".
+using RunFileVisitor = std::function<Expected<void>(const std::filesystem::path& name)>;
+[[nodiscard]] Expected<std::vector<std::string>> each_file(const std::filesystem::path& folder,
+                                                           const RunFileVisitor& visit);
 
 // Bytes of the regular files below `folder`; links are not followed. 0: there is none.
 [[nodiscard]] std::uint64_t folder_bytes(const std::filesystem::path& folder);

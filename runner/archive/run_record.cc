@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
+#include "runner/base/line_reader.h"
 #include "runner/store/attempt_fields.h"
 
 namespace compat::archive {
@@ -21,6 +22,9 @@ using parsers::State;
 namespace {
 
 constexpr int kRecordFormat = 1;
+// Of the first line, which has the whole command, and of one reading.
+constexpr std::size_t kLongestStart = 16 << 20;
+constexpr std::size_t kStartPiece = 64 << 10;
 
 fs::path file_of(const fs::path& folder) { return folder / "record.jsonl"; }
 
@@ -288,9 +292,18 @@ bool has_start(const fs::path& folder) {
 
 Expected<store::RunInfo> read_run_info(const fs::path& folder) {
     if (!has_record(folder)) return tl::unexpected(no_record(folder));
-    std::ifstream lines(file_of(folder));
     std::string line;
-    std::getline(lines, line);
+    bool is_first = true;
+    LineReader lines(file_of(folder), {kLongestStart, kStartPiece});
+    const LineVisitor see = [&](const Line& read) {
+        if (std::exchange(is_first, false)) line = read.text;
+    };
+    for (bool more = true; more && is_first;) {
+        const auto read = lines.read(see);
+        if (!read) return tl::unexpected(read.error());
+        more = *read;
+    }
+    lines.finish(see);
     const Json json = Json::parse(line, nullptr, false);
     if (is_newer(json)) return tl::unexpected(newer_record(folder));
     RunRecord record;
@@ -304,7 +317,7 @@ Expected<store::RunInfo> read_run_info(const fs::path& folder) {
 
 Expected<RunRecord> read_record(const fs::path& folder) {
     if (!has_record(folder)) return tl::unexpected(no_record(folder));
-    const auto text = read_file(file_of(folder));
+    const auto text = read_file(FileBelow(file_of(folder)));
     if (!text) return tl::unexpected(text.error());
     RunRecord record;
     for (size_t begin = 0; begin < text->size();) {

@@ -31,7 +31,7 @@ Expected<void> check_attempts(const RunRecord& record, const fs::path& folder,
     // Until a shard is complete its runner may have ended before it recorded an attempt.
     if (!record.end || !record.end->complete) return {};
     // Their names do not depend on the kind.
-    const auto next = attempt_names(module.path, ++attempt, AttemptKind::whole);
+    const auto next = stored_names(folder, module.path, ++attempt, AttemptKind::whole);
     std::error_code error;
     const auto exists = [&](const fs::path& file) { return fs::exists(folder / file, error); };
     if (attempt == 1 || exists(next.log) || exists(next.events) || exists(next.devices))

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace compat {
 
@@ -17,36 +18,24 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Fd {
-    int value;
-    ~Fd() {
-        if (value >= 0) ::close(value);
-    }
-};
-
 tl::unexpected<Error> io_error(const char* verb, const fs::path& path, int error) {
     return fail(ErrorKind::io, fmt::format("cannot {}: {}", verb, std::strerror(error)), {},
                 path.string());
 }
 
-}  // namespace
-
-Expected<std::string> read_file(const fs::path& path, std::uint64_t most) {
-    // A suite may have replaced the file with a pipe: neither open nor read may block.
-    const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-    if (fd.value < 0) return io_error("read", path, errno);
+Expected<std::string> read_open(const Fd& fd, const fs::path& path, std::uint64_t most) {
     std::string bytes;
     struct stat status {};
-    if (::fstat(fd.value, &status) != 0) return io_error("read", path, errno);
+    if (::fstat(fd.get(), &status) != 0) return io_error("read", path, errno);
     if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode))
         return fail(ErrorKind::io, "not a regular file", {}, path.string());
     const auto size = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size));
-    if (size > most && ::lseek(fd.value, -static_cast<off_t>(most), SEEK_END) < 0)
+    if (size > most && ::lseek(fd.get(), -static_cast<off_t>(most), SEEK_END) < 0)
         return io_error("read", path, errno);
     bytes.reserve(static_cast<size_t>(std::min(size, most)));
     char buffer[1 << 16];
     while (true) {
-        const ssize_t n = ::read(fd.value, buffer, sizeof buffer);
+        const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return io_error("read", path, errno);
         if (n == 0) return bytes;
@@ -54,9 +43,34 @@ Expected<std::string> read_file(const fs::path& path, std::uint64_t most) {
     }
 }
 
+}  // namespace
+
+int write_all(int fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+        if (n >= 0)
+            bytes.remove_prefix(static_cast<size_t>(n));
+        else if (errno != EINTR)
+            return errno;
+    }
+    return 0;
+}
+
+Expected<std::string> read_file(const fs::path& path, std::uint64_t most) {
+    return read_file(FileBelow::followed(path), most);
+}
+
+Expected<std::string> read_file(const FileBelow& file, std::uint64_t most) {
+    return open_file(file).and_then(
+        [&](const Fd& fd) { return read_open(fd, file.path(), most); });
+}
+
 Expected<AtomicFile> AtomicFile::create(const fs::path& path) {
     fs::path temp_path = path.string() + fmt::format(".tmp{}", ::getpid());
-    const int fd = ::open(temp_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    // Of a process that had our number, or planted.
+    ::unlink(temp_path.c_str());
+    const int fd =
+        ::open(temp_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) return io_error("write", path, errno);
     return AtomicFile(path, std::move(temp_path), fd);
 }
@@ -77,13 +91,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::string_view bytes) {
-    while (!bytes.empty() && failed_ == 0) {
-        const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
-        if (n >= 0)
-            bytes.remove_prefix(static_cast<size_t>(n));
-        else if (errno != EINTR)
-            failed_ = errno;
-    }
+    if (failed_ == 0) failed_ = write_all(fd_, bytes);
 }
 
 Expected<void> AtomicFile::commit() {
@@ -100,26 +108,45 @@ Expected<void> write_file(const fs::path& path, std::string_view bytes) {
     });
 }
 
-Expected<void> append_line(const fs::path& path, std::string_view line, bool sync) {
-    const Fd fd{::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
-    if (fd.value < 0) return io_error("write", path, errno);
-    const off_t size = ::lseek(fd.value, 0, SEEK_END);
+Expected<void> write_new_file(const FileBelow& file, std::string_view bytes) {
+    return create_file(file).and_then([&](const Fd& fd) -> Expected<void> {
+        const int failed = write_all(fd.get(), bytes);
+        if (failed != 0) return io_error("write", file.path(), failed);
+        return {};
+    });
+}
+
+Expected<void> copy_file(const FileBelow& from, const FileBelow& to) {
+    const auto source = open_file(from);
+    if (!source) return tl::unexpected(source.error());
+    const auto target = create_file(to);
+    if (!target) return tl::unexpected(target.error());
+    std::vector<char> buffer(1 << 20);
+    while (true) {
+        const ssize_t n = ::read(source->get(), buffer.data(), buffer.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return io_error("read", from.path(), errno);
+        if (n == 0) return {};
+        const std::string_view piece(buffer.data(), static_cast<size_t>(n));
+        if (const int failed = write_all(target->get(), piece); failed != 0)
+            return io_error("write", to.path(), failed);
+    }
+}
+
+Expected<void> append_line(const FileBelow& file, std::string_view line, bool sync) {
+    const auto fd = open_to_append(file);
+    if (!fd) return tl::unexpected(fd.error());
+    const off_t size = ::lseek(fd->get(), 0, SEEK_END);
     char last = '\n';
-    if (size > 0 && ::pread(fd.value, &last, 1, size - 1) != 1)
-        return io_error("read", path, errno);
+    if (size > 0 && ::pread(fd->get(), &last, 1, size - 1) != 1)
+        return io_error("read", file.path(), errno);
     std::string bytes = last == '\n' ? "" : "\n";
     bytes.append(line).append("\n");
-    for (std::string_view rest = bytes; !rest.empty();) {
-        const ssize_t n = ::write(fd.value, rest.data(), rest.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) {
-            const int why = errno;
-            (void)!::ftruncate(fd.value, size);
-            return io_error("write", path, why);
-        }
-        rest.remove_prefix(static_cast<size_t>(n));
+    if (const int failed = write_all(fd->get(), bytes); failed != 0) {
+        (void)!::ftruncate(fd->get(), size);
+        return io_error("write", file.path(), failed);
     }
-    if (sync && ::fsync(fd.value) != 0) return io_error("write", path, errno);
+    if (sync && ::fsync(fd->get()) != 0) return io_error("write", file.path(), errno);
     return {};
 }
 

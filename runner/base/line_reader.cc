@@ -49,15 +49,11 @@ void LineSplitter::finish(const LineVisitor& visit) {
 
 Expected<bool> LineReader::read(const LineVisitor& visit) {
     const auto cannot = [&](const char* why) {
-        return fail(ErrorKind::io, fmt::format("cannot read: {}", why), {}, path_.string());
+        return fail(ErrorKind::io, fmt::format("cannot read: {}", why), {}, file_.path().string());
     };
-    // O_NONBLOCK: a pipe in the place of the file must not block.
-    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return cannot(std::strerror(errno));
-    const struct Closing {
-        int fd;
-        ~Closing() { ::close(fd); }
-    } closing{fd};
+    const auto opened = open_file(file_);
+    if (!opened) return tl::unexpected(opened.error());
+    const int fd = opened->get();
     struct stat file {};
     if (::fstat(fd, &file) != 0) return cannot(std::strerror(errno));
     if (!S_ISREG(file.st_mode)) return cannot("not a regular file");

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "runner/base/error.h"
+#include "runner/base/files/file_below.h"
 
 namespace compat {
 
@@ -53,8 +54,8 @@ class LineSplitter {
 // Reads a file that may still grow.
 class LineReader {
   public:
-    explicit LineReader(std::filesystem::path path, LineLimits limits = {})
-        : path_(std::move(path)), limits_(limits), lines_(limits.line_bytes) {}
+    explicit LineReader(FileBelow file, LineLimits limits = {})
+        : file_(std::move(file)), limits_(limits), lines_(limits.line_bytes) {}
 
     // Visits lines added since the last call, at most `read_bytes`. True: there may be more now.
     // Starts again at the beginning of a replaced or shortened file.
@@ -65,7 +66,7 @@ class LineReader {
     [[nodiscard]] std::uint64_t cut_lines() const { return lines_.cut_lines(); }
 
   private:
-    std::filesystem::path path_;
+    FileBelow file_;
     LineLimits limits_;
     LineSplitter lines_;
     std::uint64_t offset_ = 0;

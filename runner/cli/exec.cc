@@ -182,7 +182,7 @@ parsers::DevicesResult read_record(const fs::path& record) {
                              std::string, int>;
     std::map<Place, std::int64_t> counts;
     auto result = parsers::parse_devices(
-        archive::lines_of(record, std::numeric_limits<std::uint64_t>::max()),
+        archive::lines_of(FileBelow::followed(record), std::numeric_limits<std::uint64_t>::max()),
         [&](const parsers::DeviceEvent& event) {
             counts[{event.kind, event.op, event.from, event.to, event.message, event.location.file,
                     event.location.line}] += event.count;

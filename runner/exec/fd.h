@@ -1,8 +1,7 @@
-// A file descriptor closed by its destructor, and waits for input. Not for reading.
+// Waits for input on a descriptor. Not for reading.
 #pragma once
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -11,28 +10,11 @@
 #include <utility>
 
 #include "runner/base/clock.h"
+#include "runner/base/files/fd.h"
 
 namespace compat::exec {
 
-class Fd {
-  public:
-    Fd() = default;
-    explicit Fd(int fd) : value_(fd) {}
-    Fd(Fd&& other) noexcept : value_(other.release()) {}
-    Fd& operator=(Fd&& other) noexcept {
-        std::swap(value_, other.value_);
-        return *this;
-    }
-    ~Fd() {
-        if (value_ >= 0) ::close(value_);
-    }
-    [[nodiscard]] int get() const { return value_; }
-    [[nodiscard]] bool valid() const { return value_ >= 0; }
-    int release() { return std::exchange(value_, -1); }
-
-  private:
-    int value_ = -1;
-};
+using compat::Fd;
 
 // Blocks until `fd` is readable or has hung up. False: it did not within this time, or is no
 // descriptor.

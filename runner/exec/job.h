@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runner/base/clock.h"
+#include "runner/base/files/file_below.h"
 
 namespace compat::exec {
 
@@ -26,8 +27,9 @@ struct Job {
     std::shared_ptr<const Variables> common_env;
     Variables env;
     std::shared_ptr<const Sandbox> sandbox{};  // it runs in this one; null: in none
-    std::filesystem::path log;                 // receives stdout and stderr
-    std::filesystem::path events;              // the progress protocol is read here
+    FileBelow log;       // receives stdout and stderr
+    FileBelow events;    // the progress protocol is read here
+    FileBelow writable;  // a folder for the files of this job alone, made anew; empty: none
     Milliseconds timeout{};                    // of the whole child; 0: none
     Milliseconds test_timeout{};               // between a test's start and its end; 0: none
     std::uint64_t log_bytes = 64ull << 20;

@@ -107,8 +107,10 @@ Expected<int> spawn(const Job& job, int output, int inherited, Spawning spawning
     // Boost.Process would ignore a missing folder.
     if (!std::filesystem::is_directory(job.cwd, error))
         return cannot("no such folder: " + job.cwd.string());
-    const auto argv =
-        job.sandbox ? in_sandbox(*job.sandbox, job.argv, spawning == Spawning::server) : job.argv;
+    const auto argv = !job.sandbox ? job.argv
+                      : spawning == Spawning::server
+                          ? server_in_sandbox(*job.sandbox, job.argv)
+                          : in_sandbox(*job.sandbox, job.argv, job.writable.path());
     bp::child child(
         bp::exe = argv.front(), bp::args = std::vector<std::string>(argv.begin() + 1, argv.end()),
         bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, null.get()),
@@ -162,6 +164,9 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start_with(
     std::function<void(ChildResult)> on_end) {
     auto process = std::make_shared<ChildProcess>(io_, processes_, job, forked, std::move(on_end));
     if (process->log_error()) return tl::unexpected(*process->log_error());
+    if (!job.writable.empty())
+        if (auto made = make_empty_folder(job.writable); !made)
+            return tl::unexpected(made.error());
 
     int ends[2];
     if (!open_pipe(ends)) return cannot_start(job, std::strerror(errno));

@@ -1,6 +1,5 @@
 #include "runner/exec/log_writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,31 +7,35 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace compat::exec {
 
-LogWriter::LogWriter(std::filesystem::path path, std::uint64_t limit) : path_(std::move(path)) {
+LogWriter::LogWriter(FileBelow file, std::uint64_t limit) : file_(std::move(file)) {
     constexpr auto kUnlimited = std::numeric_limits<std::uint64_t>::max() / 4;
     head_ = limit ? limit / 2 : kUnlimited;
     tail_ = limit ? std::max<std::uint64_t>(limit - head_, 1) : kUnlimited;
-    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) keep_error(errno);
+    if (auto made = create_file(file_))
+        fd_ = std::move(*made);
+    else
+        keep_error(std::move(made.error()));
 }
 
-LogWriter::~LogWriter() {
-    if (fd_ >= 0) ::close(fd_);
+void LogWriter::keep_error(Error error) {
+    if (!error_) error_ = std::move(error);
 }
 
 void LogWriter::keep_error(int error) {
-    if (!error_)
-        error_ = Error{ErrorKind::io, fmt::format("cannot write the log: {}", std::strerror(error)),
-                       "free disk space or choose another folder with --results", path_.string()};
+    keep_error(Error{ErrorKind::io, fmt::format("cannot write the log: {}", std::strerror(error)),
+                     "free disk space or choose another folder with --results",
+                     file_.path().string()});
 }
 
 void LogWriter::write_at(std::uint64_t offset, std::string_view bytes) {
     while (!bytes.empty() && !error_) {
-        const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        const ssize_t n =
+            ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return keep_error(errno);
         bytes.remove_prefix(static_cast<size_t>(n));
@@ -59,20 +62,18 @@ void LogWriter::append(std::string_view bytes) {
 // Rewrites the file: the head, a line with the number of dropped bytes, the tail from its oldest
 // byte.
 void LogWriter::move_tail_behind_head(std::uint64_t dropped) {
-    const std::filesystem::path temp_path = path_.string() + ".tmp";
-    const int old = fd_;
-    fd_ = ::open(temp_path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) {
-        fd_ = old;
-        return keep_error(errno);
-    }
+    FileBelow temp = file_;
+    temp.name += ".tmp";
+    auto made = create_file(temp);
+    if (!made) return keep_error(std::move(made.error()));
+    const Fd old = std::exchange(fd_, std::move(*made));
     std::vector<char> buffer(1 << 20);
     std::uint64_t written = 0;
     const auto copy = [&](std::uint64_t from, std::uint64_t to) {
         while (from < to && !error_) {
             const size_t want =
                 static_cast<size_t>(std::min<std::uint64_t>(buffer.size(), to - from));
-            const ssize_t n = ::pread(old, buffer.data(), want, static_cast<off_t>(from));
+            const ssize_t n = ::pread(old.get(), buffer.data(), want, static_cast<off_t>(from));
             if (n < 0 && errno == EINTR) continue;
             if (n <= 0) return keep_error(n < 0 ? errno : EIO);
             write_at(written, {buffer.data(), static_cast<size_t>(n)});
@@ -88,17 +89,17 @@ void LogWriter::move_tail_behind_head(std::uint64_t dropped) {
     written += marker.size();
     copy(oldest, head_ + tail_);
     copy(head_, oldest);
-    ::close(old);
-    if (!error_ && ::rename(temp_path.c_str(), path_.c_str()) != 0) keep_error(errno);
-    if (error_) ::unlink(temp_path.c_str());
+    if (!error_)
+        if (auto renamed = rename_file(temp, file_); !renamed)
+            keep_error(std::move(renamed.error()));
+    if (error_) remove_file(temp);
 }
 
 std::uint64_t LogWriter::finish() {
     const std::uint64_t kept = head_ + tail_;
     const std::uint64_t dropped = total_ > kept ? total_ - kept : 0;
     if (dropped > 0 && !error_) move_tail_behind_head(dropped);
-    if (fd_ >= 0 && ::close(fd_) != 0) keep_error(errno);
-    fd_ = -1;
+    if (fd_.valid() && ::close(fd_.release()) != 0) keep_error(errno);
     return dropped;
 }
 

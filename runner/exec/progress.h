@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +18,7 @@ namespace compat::exec {
 // Follows a growing events file, with bounded cost whatever a test writes there (line_reader.h).
 class ProgressReader {
   public:
-    explicit ProgressReader(std::filesystem::path events, LineLimits limits = {})
+    explicit ProgressReader(FileBelow events, LineLimits limits = {})
         : lines_(std::move(events), limits) {}
 
     // Reads lines added since the last call; true if the progress changed. A missing file is no

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,7 +27,11 @@ namespace compat::exec {
 
 // What the jobs of a run share.
 struct Sandbox {
-    std::vector<std::string> argv;  // makes the namespaces and runs the words after it in them
+    // Makes the namespaces. Then come the options for one of them, and what is run in them.
+    std::vector<std::string> argv;
+    // Options of a server's: its children need a folder that can be written to, and make all of it
+    // but their own read-only.
+    std::vector<std::string> of_server;
     std::vector<std::string> init;  // of the program that `kInitWord` makes an init
     // For forked children (runner/harness/_compat_harness/namespaces.py), a JSON object: folders
     // that each has anew, and what stays visible in them.
@@ -47,11 +52,15 @@ inline constexpr std::string_view kInitWord = "sandbox-init";
 // What root's init needs in its sandbox, to prepare it; it drops them before any test.
 [[nodiscard]] std::vector<std::string> rights_of_init();
 
-// The child's program and its arguments, as an init runs them in the sandbox. A server has no
-// socket to us of its own: its init passes on descriptor 3 and ends after its last child.
+// The child's program and its arguments, as an init runs them in the sandbox. `writable`: the
+// folder of the run's that it may write to; empty: none.
 [[nodiscard]] std::vector<std::string> in_sandbox(const Sandbox& sandbox,
                                                   const std::vector<std::string>& argv,
-                                                  bool server);
+                                                  const std::filesystem::path& writable);
+// A server has no socket to us of its own: its init passes on descriptor 3 and ends after its last
+// child.
+[[nodiscard]] std::vector<std::string> server_in_sandbox(const Sandbox& sandbox,
+                                                         const std::vector<std::string>& argv);
 
 // Two ends; ours receives the process ids of whoever writes to the other one. False: errno says
 // why.

@@ -63,7 +63,7 @@ int number_after(std::string_view answer, std::string_view word) {
     return number;
 }
 
-std::string last_line(const std::filesystem::path& log) {
+std::string last_line(const FileBelow& log) {
     const std::string text = read_file(log).value_or("");
     const size_t end = text.find_last_not_of(" \r\n");
     if (end == std::string::npos) return {};

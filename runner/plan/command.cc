@@ -136,7 +136,7 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
     // A package's folder belongs to the system, so its tests write to another one.
     if (suite.source.kind == suites::SourceKind::debian)
         command.argv.insert(command.argv.end(),
-                            {"--scratch", fs::path(paths.log).replace_extension("scratch")});
+                            {"--scratch", paths.events.parent_path() / "scratch"});
     if (!settings.keyword.empty())
         command.argv.insert(command.argv.end(), {"--select", settings.keyword});
     for (const auto* options : {&settings.device_options, &settings.options})

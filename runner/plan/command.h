@@ -49,11 +49,13 @@ struct ChildSettings {
     Variables private_variables{};  // HOME, TMPDIR, …: folders of an isolated run; not recorded
 };
 
-// Files of one attempt, absolute.
+// Files of one attempt, absolute. What the child writes, events and devices, lies in a folder of
+// its own.
 struct AttemptPaths {
     std::filesystem::path log, events, devices, only;
     std::string id;         // value of COMPAT_JOB, which identifies the child's processes
     int random_stream = 0;  // other random numbers than the suite's own; 0: those
+    std::filesystem::path folder{};  // the run's, above all of them
 };
 
 struct ChildCommand {

@@ -14,11 +14,13 @@ namespace fs = std::filesystem;
 
 parsers::ModuleRecord read_attempt(const fs::path& run_folder, const AttemptOrigin& origin,
                                    const std::string& module, int number, const ProcessEnd& end) {
-    const archive::AttemptNames names = archive::attempt_names(module, number, AttemptKind::whole);
-    return parsers::read_attempt(
-        {archive::lines_of(run_folder / names.events), archive::text_of(run_folder / names.log),
-         archive::lines_of(run_folder / names.devices), origin.isolation},
-        name_of(origin.framework), module, end);
+    const archive::AttemptNames names =
+        archive::stored_names(run_folder, module, number, AttemptKind::whole);
+    parsers::AttemptFiles files =
+        archive::files_of(run_folder, names.log, names.events, names.devices);
+    files.isolation = origin.isolation;
+    return parsers::read_attempt(files,
+                                 name_of(origin.framework), module, end);
 }
 
 store::JobResult attempt_result(const fs::path& run_folder, const AttemptOrigin& origin,
@@ -47,12 +49,13 @@ std::optional<store::JobResult> attempt_left(const fs::path& run_folder,
     std::error_code error;
     if (!fs::exists(log, error)) return std::nullopt;
     // Only plain whole attempts have no file that names their tests.
-    for (const std::string_view name : kAttemptKindNames) {
-        const AttemptKind kind = *attempt_kind_of(name);
-        const fs::path only = run_folder / archive::attempt_names(module, number, kind).only;
-        if (!fs::exists(only, error)) continue;
+    for (const std::string_view word : kAttemptKindNames) {
+        const AttemptKind kind = *attempt_kind_of(word);
+        const fs::path name = archive::attempt_names(module, number, kind).only;
+        if (!fs::exists(run_folder / name, error)) continue;
         result.kind = kind;
-        std::istringstream ids(kind == AttemptKind::whole ? "" : read_file(only).value_or(""));
+        if (kind == AttemptKind::whole) continue;
+        std::istringstream ids(read_file(FileBelow(run_folder, name)).value_or(""));
         for (std::string id; std::getline(ids, id);) result.only.push_back(std::move(id));
     }
     result.ended = end;
@@ -64,7 +67,8 @@ std::optional<store::JobResult> attempt_left(const fs::path& run_folder,
 }
 
 void set_file_names(const fs::path& run_folder, const std::string& module, store::JobResult& job) {
-    const archive::AttemptNames names = archive::attempt_names(module, job.attempt, job.kind);
+    const archive::AttemptNames names =
+        archive::stored_names(run_folder, module, job.attempt, job.kind);
     std::error_code error;
     job.log = names.log;
     if (fs::exists(run_folder / names.events, error)) job.events = names.events;

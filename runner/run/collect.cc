@@ -44,7 +44,8 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& given, const s
     for (const auto& planned : planned_jobs) {
         const fs::path folder = scratch->path() / "modules" / escaped_path(planned.module);
         const plan::AttemptPaths paths{
-            folder / "log", folder / "events", folder / "devices", folder / "only", {}};
+            folder / "log",           folder / "written/events", folder / "written/devices",
+            folder / "only", {}, 0, scratch->path()};
         if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
         jobs.push_back(child_job(ready, settings, planned, paths));
         jobs.back().common_env = common;

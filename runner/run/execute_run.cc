@@ -61,6 +61,12 @@ display::DisplayedRun displayed_run(const Ready& ready, const Execution& executi
     return run;
 }
 
+// Null: it cannot be written.
+std::FILE* open_run_log(const fs::path& folder) {
+    auto fd = open_to_append(folder / "run.log");
+    return fd ? ::fdopen(fd->release(), "a") : nullptr;
+}
+
 plan::AttemptLimits attempt_limits(const Ready& ready, const archive::RunPlan& plan) {
     return {ready.suite.limits.restarts, ready.settings.retries(), plan.maxfail,
             ready.settings.seeds()};
@@ -87,7 +93,8 @@ class Jobs {
             folder / names.devices,
             folder / names.only,
             fmt::format("{}/{}.{}", processes_, assignment.module, assignment.number),
-            ready_.settings.seeds() > 0 ? assignment.number : 0};
+            ready_.settings.seeds() > 0 ? assignment.number : 0,
+            folder};
         const plan::Job planned{module.path, assignment.only, 0};
         if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
         exec::Job job = child_job(ready_, ready_.child, planned, paths);
@@ -317,7 +324,7 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
         !isolated)
         return tl::unexpected(isolated.error());
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
-        std::fopen((execution.run.folder / "run.log").c_str(), "ae"), &std::fclose);
+        open_run_log(folder), &std::fclose);
     display::Display display(display_options(execution.verbosity, ready.settings, run_log.get()),
                              displayed_run(ready, execution));
     display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,

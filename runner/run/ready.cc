@@ -17,6 +17,7 @@
 
 namespace compat::run {
 
+namespace fs = std::filesystem;
 using config::Setting;
 
 Expected<Ready> open_suite(const std::string& name, const config::Invocation& invocation,
@@ -156,8 +157,12 @@ exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
     job.cwd = settings.root;
     job.env = std::move(child.env);
     job.id = paths.id;
-    job.log = paths.log;
-    job.events = paths.events;
+    const auto below = [&](const fs::path& file) {
+        return FileBelow(paths.folder, file.lexically_relative(paths.folder));
+    };
+    job.log = below(paths.log);
+    job.events = below(paths.events);
+    job.writable = below(paths.events.parent_path());
     if (ready.isolation) job.sandbox = ready.isolation->sandbox();
     job.timeout = ready.settings.timeout();
     job.log_bytes = ready.suite.limits.log_bytes;
@@ -165,12 +170,10 @@ exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
 }
 
 Expected<void> write_attempt(const plan::Job& planned, const plan::AttemptPaths& paths) {
+    if (planned.only.empty()) return {};
     std::string ids;
     for (const auto& id : planned.only) ids += id + "\n";
-    return make_directories(paths.log.parent_path()).and_then([&]() -> Expected<void> {
-        if (ids.empty()) return {};
-        return write_file(paths.only, ids);
-    });
+    return write_new_file({paths.folder, paths.only.lexically_relative(paths.folder)}, ids);
 }
 
 }  // namespace compat::run

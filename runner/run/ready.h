@@ -57,7 +57,7 @@ enum class Need { modules, children };
 [[nodiscard]] exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
                                   const plan::Job& planned, const plan::AttemptPaths& paths);
 
-// Makes the attempt's folder and writes the requested ids there.
+// Writes the requested ids for the child.
 [[nodiscard]] Expected<void> write_attempt(const plan::Job& planned,
                                            const plan::AttemptPaths& paths);
 

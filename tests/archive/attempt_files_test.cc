@@ -42,7 +42,8 @@ TEST_F(AttemptFilesTest, DeviceFilesAreNotRead) {
     fs::create_symlink("/dev/zero", tree_.root() / "events");
     fs::create_symlink("/dev/zero", tree_.root() / "log");
     EXPECT_NE(first_diagnostic().find("not a regular file"), std::string::npos);
-    EXPECT_EQ(text_of(tree_.root() / "log").text(), "");
+    EXPECT_EQ(text_of(tree_.root() / "log").text(),
+              "[runner: cannot read: it is a link, not a regular file]\n");
 }
 
 TEST_F(AttemptFilesTest, ATooLongLineIsSkipped) {
@@ -65,6 +66,8 @@ TEST_F(AttemptFilesTest, StoredFilesMustExist) {
     tree_.write("log", "");
     EXPECT_TRUE(has_files(tree_.root(), {"log", ""}));
     EXPECT_FALSE(has_files(tree_.root(), {"log", "events"}));
+    fs::create_symlink("log", tree_.root() / "events");
+    EXPECT_FALSE(has_files(tree_.root(), {"log", "events"})) << "no run makes a link";
 }
 
 class ReadAttemptAgainTest : public AttemptFilesTest {

@@ -149,5 +149,26 @@ TEST_F(TarZstd, AMissingFileIsAnError) {
     EXPECT_FALSE(fs::exists(archive()));
 }
 
+TEST_F(TarZstd, WhatUnpacksToMoreThanARunDoesIsRefused) {
+    EXPECT_EQ(most_unpacked(0), 1ull << 30);
+    EXPECT_EQ(most_unpacked(10 << 20), (10ull << 20) * 1000);
+    EXPECT_EQ(most_unpacked(1ull << 60), 64ull << 30);
+    pack({{"a", std::string(5000, 'x')}, {"b", "x"}, {"c", "x"}});
+    const auto refused = extract_tar_zstd(archive(), out(), 5000 + 4096 + 4095);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::usage);
+    EXPECT_THAT(refused.error().message, HasSubstr("this archive unpacks to more than 12.9 KiB"));
+    EXPECT_FALSE(fs::exists(out() / "c"));
+    EXPECT_TRUE(extract_tar_zstd(archive(), out(), 5000 + 2 * 4096));
+}
+
+TEST_F(TarZstd, LinksAreNotPacked) {
+    tree_.write("in/secret", "secret");
+    fs::create_symlink("secret", tree_.root() / "in/link");
+    const auto written = write_tar_zstd(archive(), {{"a", tree_.root() / "in/link"}});
+    ASSERT_FALSE(written);
+    EXPECT_THAT(written.error().message, HasSubstr("it is a link"));
+}
+
 }  // namespace
 }  // namespace compat::archive

@@ -45,7 +45,7 @@ class ChildrenTest : public testing::Test {
         job.env = {{"PATH", "/usr/bin:/bin"},
                    {"ONLY", "this"},
                    {"COMPAT_JOB", job.id},
-                   {"EVENTS", job.events}};
+                   {"EVENTS", job.events.path()}};
         return job;
     }
     Job& add(std::vector<std::string> words, Milliseconds timeout = 100 * kHour) {

@@ -95,13 +95,39 @@ TEST_F(ChildrenTest, EndsChildrenOnAnInterruptAndListsJobsNotStarted) {
 }
 
 TEST_F(ChildrenTest, StopsTheRunWhenALogCannotBeWritten) {
-    add({"flood", "1000"});
     add({"exit", "0"});
-    jobs[0].log = "/dev/full";
+    add({"exit", "0"});
+    jobs[0].log = dir / "none" / "log";
     run(1);
     ASSERT_TRUE(finished[0].infrastructure_error);
     EXPECT_EQ(finished[0].infrastructure_error->kind, ErrorKind::io);
     EXPECT_TRUE(ended.stopped);
+}
+
+TEST_F(ChildrenTest, AFileInThePlaceOfAJobsStopsThatJobAlone) {
+    add({"exit", "0"});
+    add({"exit", "0"});
+    add({"exit", "0"});
+    (void)write_file(dir / "users", "the user's");
+    std::filesystem::create_symlink(dir / "users", dir / "job0.log");
+    std::filesystem::create_symlink(dir, dir / "job1.written");
+    jobs[1].writable = dir / "job1.written";
+    run(1);
+    EXPECT_FALSE(ended.stopped);
+    EXPECT_FALSE(finished[0].infrastructure_error);
+    EXPECT_THAT(how(0), testing::HasSubstr("job0.log: cannot write: it is a link"));
+    EXPECT_THAT(how(1), testing::HasSubstr("job1.written: cannot create the folder: it is a link"));
+    EXPECT_EQ(finished[2].end.kind, ProcessEnd::Kind::exited);
+    EXPECT_EQ(read_file(dir / "users"), "the user's");
+}
+
+TEST_F(ChildrenTest, FoldersThatAreGoneAreMadeForEachJob) {
+    add({"exit", "0"});
+    jobs[0].log = {dir, "modules/a/1.log"};
+    jobs[0].writable = {dir, "modules/a/1.written"};
+    run(1);
+    EXPECT_EQ(finished[0].end.kind, ProcessEnd::Kind::exited);
+    EXPECT_TRUE(std::filesystem::is_directory(dir / "modules/a/1.written"));
 }
 
 TEST_F(ChildrenTest, ReportsProgressWhileAChildRuns) {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "runner/base/files.h"
 #include "tests/support/temp_tree.h"
@@ -13,6 +16,16 @@ namespace {
 std::string marker(std::uint64_t n) {
     return fmt::format("\n[runner: {} bytes of this log were dropped here (limits.log_bytes)]\n",
                        n);
+}
+
+// Stands for a full disk, with another error. Gives the limit before it.
+rlimit limit_files(rlim_t bytes) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit before{};
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit small{bytes, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    return before;
 }
 
 struct Row {
@@ -58,19 +71,38 @@ TEST(LogWriter, BoundsTheFileDuringAFlood) {
 }
 
 TEST(LogWriter, ReportsAFullDiskOnceAndStopsWriting) {
-    LogWriter writer("/dev/full", 0);
+    const test::TempTree tree;
+    const rlimit before = limit_files(2);
+    LogWriter writer(tree.root() / "log", 0);
     writer.append("abc");
     writer.append("def");
     writer.finish();
+    ::setrlimit(RLIMIT_FSIZE, &before);
     ASSERT_TRUE(writer.error());
     EXPECT_EQ(writer.error()->kind, ErrorKind::io);
-    EXPECT_THAT(writer.error()->message, testing::HasSubstr("No space left"));
+    EXPECT_EQ(writer.error()->message, "cannot write the log: File too large");
 }
 
 TEST(LogWriter, ReportsAMissingFolder) {
-    LogWriter writer("/nonexistent/log", 0);
+    LogWriter writer(std::filesystem::path("/nonexistent/log"), 0);
     ASSERT_TRUE(writer.error());
     EXPECT_EQ(writer.error()->where, "/nonexistent/log");
+}
+
+TEST(LogWriter, WritesToNothingThatStandsAtItsName) {
+    const test::TempTree tree;
+    const auto users = tree.write("users", "the user's");
+    std::filesystem::create_symlink(users, tree.root() / "1.log");
+    std::filesystem::create_symlink(users, tree.root() / "2.log.tmp");
+    LogWriter linked(tree.root() / "1.log", 0);
+    ASSERT_TRUE(linked.error());
+    EXPECT_EQ(linked.error()->kind, ErrorKind::usage) << "other logs can be written";
+    LogWriter dropping(tree.root() / "2.log", 10);
+    dropping.append("0123456789abcdefghij");
+    dropping.finish();
+    ASSERT_TRUE(dropping.error());
+    EXPECT_THAT(dropping.error()->message, testing::HasSubstr("it is a link"));
+    EXPECT_EQ(read_file(users), "the user's");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(Progress, ContinuesAfterAFileWasDamagedAndRewritten) {
 }
 
 TEST(Progress, IgnoresLinesOutOfSequence) {
-    ProgressReader reader("unused");
+    ProgressReader reader(std::filesystem::path("unused"));
     reader.feed(numbered(0, "session"));
     reader.feed(numbered(1, "start"));
     const Progress before = reader.progress();
@@ -77,7 +77,7 @@ TEST(Progress, IgnoresLinesOutOfSequence) {
 }
 
 TEST(Progress, ReportsTheInnermostOpenTest) {
-    ProgressReader reader("unused");
+    ProgressReader reader(std::filesystem::path("unused"));
     const auto feed = [&](const char* event, const char* id) {
         reader.feed(fmt::format(R"({{"event":"{}","pid":1,"id":"{}"}})", event, id));
         return reader.progress().current;
@@ -94,7 +94,7 @@ TEST(Progress, ReportsTheInnermostOpenTest) {
 }
 
 TEST(Progress, HandsOverEachUnpassedTestOnce) {
-    ProgressReader reader("unused");
+    ProgressReader reader(std::filesystem::path("unused"));
     for (
         const char* line :
         {R"({"event":"end","pid":1,"id":"a","state":"passed"})",
@@ -136,7 +136,7 @@ TEST(Progress, ReportsItselfBehindUntilAllIsRead) {
 }
 
 TEST(Progress, ReadsTheHeadOfATruncatedLine) {
-    ProgressReader reader("unused");
+    ProgressReader reader(std::filesystem::path("unused"));
     reader.feed(R"({"event":"start","pid":1,"id":"a"})");
     reader.feed(
         R"({"event":"end","pid":1,"id":"a","state":"failed","failure":{"type":"E","message":"m","te)",
@@ -148,7 +148,7 @@ TEST(Progress, ReadsTheHeadOfATruncatedLine) {
 }
 
 TEST(Progress, BoundsDepthAndLengthOfAnEvent) {
-    ProgressReader reader("unused");
+    ProgressReader reader(std::filesystem::path("unused"));
     const std::string deep(100'000, '[');
     reader.feed(R"({"event":"start","pid":1,"id":"a","x":)" + deep, true);
     EXPECT_EQ(reader.progress().starts, 0);
@@ -163,7 +163,7 @@ TEST(Progress, BoundsDepthAndLengthOfAnEvent) {
 }
 
 TEST(Progress, IgnoresLinesOfOtherProcessesAndInvalidLines) {
-    ProgressReader reader("unused");
+    ProgressReader reader(std::filesystem::path("unused"));
     reader.feed(R"({"event":"start","pid":1,"id":"a"})");
     const Progress before = reader.progress();
     for (const char* line : {"", "not json", "[]", "3", R"({"event":5,"pid":1})",

@@ -68,7 +68,7 @@ class SignalsTest : public test_support::ChildrenTest {
         return status;
     }
     std::vector<double> times(size_t index) {
-        std::ifstream file(jobs[index].log);
+        std::ifstream file(jobs[index].log.path());
         std::vector<double> found;
         for (double time; file >> time;) found.push_back(time);
         return found;

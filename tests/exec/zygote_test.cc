@@ -42,7 +42,7 @@ class ZygoteTest : public test_support::ChildrenTest {
                        body + "\n");
         Job& job = add({});
         job.argv = {"/usr/bin/python3",     kHarness, "--framework", "unittest", "--module",
-                    "test_" + name + ".py", "--root", dir,           "--events", job.events};
+                    "test_" + name + ".py", "--root", dir,           "--events", job.events.path()};
         job.common_env = common;
         job.env = {{"COMPAT_JOB", job.id}};
         job.warm = warm;

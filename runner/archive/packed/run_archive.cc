@@ -19,27 +19,32 @@ namespace fs = std::filesystem;
 
 namespace {
 
+struct FilesToPack {
+    std::vector<TarFile> files;
+    std::vector<std::string> left_out;
+};
+
 // The lock is of this machine; a report is made again from the rest.
 bool is_left_out(const fs::path& name) {
     constexpr std::array kNames{"lock", "report.md", "report.json", "report.html"};
     return std::any_of(kNames.begin(), kNames.end(), [&](const char* one) { return name == one; });
 }
 
-Expected<std::vector<TarFile>> files_in(const fs::path& folder, const std::string& id) {
-    std::vector<TarFile> files;
-    std::error_code error;
-    for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
-         at.increment(error)) {
-        const fs::path name = at->path().lexically_relative(folder);
-        if (at->is_symlink() || !at->is_regular_file() || is_left_out(name)) continue;
-        files.push_back({"runs/" + id + "/" + name.generic_string(), at->path()});
-    }
-    if (error)
-        return fail(ErrorKind::io, "cannot list the run's files: " + error.message(), {},
-                    folder.string());
-    std::sort(files.begin(), files.end(),
+Expected<FilesToPack> files_in(const fs::path& folder, const std::string& id) {
+    FilesToPack found;
+    auto others = each_file(folder, [&](const fs::path& name) -> Expected<void> {
+        if (is_left_out(name))
+            found.left_out.push_back(name.string());
+        else
+            found.files.push_back({"runs/" + id + "/" + name.generic_string(), {folder, name}});
+        return {};
+    });
+    if (!others) return tl::unexpected(others.error());
+    found.left_out.insert(found.left_out.end(), others->begin(), others->end());
+    std::sort(found.left_out.begin(), found.left_out.end());
+    std::sort(found.files.begin(), found.files.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
-    return files;
+    return found;
 }
 
 }  // namespace
@@ -49,7 +54,8 @@ bool is_archive(const fs::path& name) {
     return name.filename().string().ends_with(kArchiveSuffix) && fs::is_regular_file(name, error);
 }
 
-Expected<void> archive_run(const fs::path& results, const std::string& id, const fs::path& out) {
+Expected<std::vector<std::string>> archive_run(const fs::path& results, const std::string& id,
+                                               const fs::path& out) {
     const fs::path folder = results / "runs" / id;
     if (!has_record(folder))
         return fail(ErrorKind::usage, "this run's folder is gone, or an older runner made it",
@@ -57,9 +63,14 @@ Expected<void> archive_run(const fs::path& results, const std::string& id, const
     if (RunLock::is_held(folder))
         return fail(ErrorKind::usage, "a runner is using this run", "wait for its end",
                     folder.string());
-    return files_in(folder, id).and_then([&](const std::vector<TarFile>& files) {
-        return write_tar_zstd(out, files);
+    return files_in(folder, id).and_then([&](FilesToPack found) {
+        return write_tar_zstd(out, found.files).map([&] { return std::move(found.left_out); });
     });
+}
+
+bool is_too_large(const fs::path& archive, std::uint64_t files) {
+    std::error_code error;
+    return files > most_unpacked(fs::file_size(archive, error));
 }
 
 Expected<void> unpack_run(const fs::path& file, const fs::path& results) {

@@ -2,8 +2,11 @@
 // makes from it. Not here: the format (tar_zstd.h).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runner/base/error.h"
 
@@ -14,10 +17,13 @@ inline constexpr std::string_view kArchiveSuffix = ".tar.zst";
 // Whether a name means an archive rather than a folder or a run: a file with that suffix.
 [[nodiscard]] bool is_archive(const std::filesystem::path& name);
 
-// Writes results/runs/<id> to `out`. Errors: usage, where the run has no folder, or a runner is
-// using it; io.
-[[nodiscard]] Expected<void> archive_run(const std::filesystem::path& results,
+// Writes results/runs/<id> to `out`. Gives what it left out, relative to the run's folder. Errors:
+// usage, where the run has no folder, or a runner is using it; io.
+[[nodiscard]] Expected<std::vector<std::string>> archive_run(const std::filesystem::path& results,
                                          const std::string& id, const std::filesystem::path& out);
+
+// Whether commands refuse to unpack this archive of so many bytes of files.
+[[nodiscard]] bool is_too_large(const std::filesystem::path& archive, std::uint64_t files);
 
 // Makes a results folder of an archive in the empty folder `results`: its files, and of a run that
 // is no shard a database.

@@ -15,6 +15,8 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/files.h"
+#include "runner/base/names.h"
+#include "runner/base/text.h"
 
 namespace compat::archive {
 
@@ -145,10 +147,11 @@ class Compressor {
 };
 
 Expected<void> add_file(const TarFile& one, Compressor& to) {
+    const auto in = open_file(one.file);
+    if (!in) return tl::unexpected(in.error());
     struct stat status {};
-    std::ifstream in(one.file, std::ios::binary);
-    if (!in || ::stat(one.file.c_str(), &status) != 0)
-        return tl::unexpected(disk_error(one.file, "cannot read", errno));
+    if (::fstat(in->get(), &status) != 0)
+        return tl::unexpected(disk_error(one.file.path(), "cannot read", errno));
     const auto size = static_cast<std::uint64_t>(status.st_size);
     const auto mtime = static_cast<std::uint64_t>(std::max<std::int64_t>(0, status.st_mtime));
     std::string pax;
@@ -163,13 +166,15 @@ Expected<void> add_file(const TarFile& one, Compressor& to) {
     std::string chunk(kChunk, '\0');
     std::uint64_t left = size;
     while (left > 0) {
-        in.read(chunk.data(), static_cast<std::streamsize>(std::min<std::uint64_t>(kChunk, left)));
-        const auto read = static_cast<std::uint64_t>(in.gcount());
+        const ssize_t read =
+            ::read(in->get(), chunk.data(), std::min<std::uint64_t>(kChunk, left));
+        if (read < 0 && errno == EINTR) continue;
+        if (read < 0) return tl::unexpected(disk_error(one.file.path(), "cannot read", errno));
         if (read == 0)
             return fail(ErrorKind::io, "it became shorter while it was read",
-                        "wait for the run's end", one.file.string());
-        to.write(std::string_view(chunk.data(), read));
-        left -= read;
+                        "wait for the run's end", one.file.path().string());
+        to.write(std::string_view(chunk.data(), static_cast<std::size_t>(read)));
+        left -= static_cast<std::uint64_t>(read);
     }
     to.pad(size);
     return {};
@@ -215,6 +220,8 @@ class Decompressor {
         return {ErrorKind::usage, fmt::format("this is no archive of a run: {}", why),
                 "copy it again, or make it again with `runner archive`", file_.string()};
     }
+
+    [[nodiscard]] const fs::path& file() const { return file_; }
 
   private:
     bool fill() {
@@ -262,7 +269,8 @@ Pax pax_of(std::string_view text) {
 
 class Extractor {
   public:
-    Extractor(Decompressor& from, fs::path folder) : from_(from), folder_(std::move(folder)) {}
+    Extractor(Decompressor& from, fs::path folder, std::uint64_t most)
+        : from_(from), folder_(std::move(folder)), most_(most), left_(most) {}
 
     Expected<void> run() {
         for (;;) {
@@ -303,24 +311,37 @@ class Extractor {
         if (header.type == '5') return make_directories(folder_ / name);
         if (header.type != '0' && header.type != '\0')
             return tl::unexpected(from_.damaged(fmt::format("\"{}\" is no regular file", name)));
-        return write(folder_ / name, length, octal_of(header.mtime).value_or(0));
+        return write({folder_, fs::path(name).lexically_normal()}, length,
+                     octal_of(header.mtime).value_or(0));
     }
 
-    Expected<void> write(const fs::path& to, std::uint64_t size, std::uint64_t mtime) {
-        if (auto made = make_directories(to.parent_path()); !made) return made;
-        std::ofstream out(to, std::ios::binary);
+    Expected<void> write(const FileBelow& to, std::uint64_t size, std::uint64_t mtime) {
+        constexpr std::uint64_t kDiskBlock = 4096;
+        const std::uint64_t bytes = std::max(size, kDiskBlock);
+        if (bytes > left_) return tl::unexpected(too_large());
+        left_ -= bytes;
+        const auto out = create_file(to);
+        if (!out) return tl::unexpected(out.error());
+        int failed = 0;
         const auto copied = copy(size, [&](std::string_view part) {
-            out.write(part.data(), static_cast<std::streamsize>(part.size()));
+            if (failed == 0) failed = write_all(out->get(), part);
         });
-        out.close();
         if (!copied) return copied;
-        if (!out) return tl::unexpected(disk_error(to, "cannot write", errno));
-        std::error_code error;
-        fs::last_write_time(to,
-                            std::chrono::file_clock::from_sys(
-                                std::chrono::sys_seconds(std::chrono::seconds(mtime))),
-                            error);
+        if (failed != 0) return tl::unexpected(disk_error(to.path(), "cannot write", failed));
+        const timespec time{static_cast<time_t>(mtime), 0};
+        const std::array times{time, time};
+        ::futimens(out->get(), times.data());
         return {};
+    }
+
+    [[nodiscard]] Error too_large() const {
+        return {ErrorKind::usage,
+                fmt::format("this archive unpacks to more than {}, which is more than a run's does",
+                            size_words(most_)),
+                fmt::format("if you trust it: `tar --zstd -xf {}` in a new folder, then `runner "
+                            "reparse --all --results FOLDER`",
+                            shell_quoted(from_.file().string())),
+                from_.file().string()};
     }
 
     template <class See>
@@ -341,10 +362,17 @@ class Extractor {
 
     Decompressor& from_;
     fs::path folder_;
+    std::uint64_t most_, left_;  // bytes of files
     Pax pax_;  // of the next entry
 };
 
 }  // namespace
+
+std::uint64_t most_unpacked(std::uint64_t packed) {
+    // Logs of a flood are a thousandth of their size at the least.
+    constexpr std::uint64_t kRatio = 1000, kAlways = 1ull << 30, kNever = 64ull << 30;
+    return packed >= kNever / kRatio ? kNever : std::max(packed * kRatio, kAlways);
+}
 
 Expected<void> write_tar_zstd(const fs::path& out, const std::vector<TarFile>& files) {
     auto file = AtomicFile::create(out);
@@ -357,12 +385,14 @@ Expected<void> write_tar_zstd(const fs::path& out, const std::vector<TarFile>& f
     return file->commit();
 }
 
-Expected<void> extract_tar_zstd(const fs::path& archive, const fs::path& folder) {
+Expected<void> extract_tar_zstd(const fs::path& archive, const fs::path& folder,
+                                std::optional<std::uint64_t> most) {
     std::error_code error;
     if (!fs::is_regular_file(archive, error))
         return fail(ErrorKind::usage, "there is no such file", {}, archive.string());
     Decompressor from(archive);
-    return Extractor(from, folder).run();
+    const std::uint64_t limit = most.value_or(most_unpacked(fs::file_size(archive, error)));
+    return make_directories(folder).and_then([&] { return Extractor(from, folder, limit).run(); });
 }
 
 }  // namespace compat::archive

@@ -7,16 +7,18 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/file_below.h"
 
 namespace compat::archive {
 
 struct TarFile {
-    std::string name;            // in the archive, '/' separated
-    std::filesystem::path file;  // on the disk
+    std::string name;  // in the archive, '/' separated
+    FileBelow file;    // on the disk
 };
 
 // Replaces `out` in one step. A file that is shorter or longer when it is read than when its size
@@ -24,9 +26,15 @@ struct TarFile {
 [[nodiscard]] Expected<void> write_tar_zstd(const std::filesystem::path& out,
                                             const std::vector<TarFile>& files);
 
+// A small archive may unpack to any size. This is what the files of one of `packed` bytes may have
+// together; each counts as a block of the disk at least.
+[[nodiscard]] std::uint64_t most_unpacked(std::uint64_t packed);
+
 // Extracts the regular files below `folder`, which holds none of them. Errors: usage, where it is
-// no such archive, is cut off or damaged, or a name leads out of the folder; io.
+// no such archive, is cut off or damaged, has more than `most` bytes (empty: than `most_unpacked`),
+// or a name leads out of the folder; io.
 [[nodiscard]] Expected<void> extract_tar_zstd(const std::filesystem::path& archive,
-                                              const std::filesystem::path& folder);
+                                              const std::filesystem::path& folder,
+                                              std::optional<std::uint64_t> most = {});
 
 }  // namespace compat::archive

@@ -57,7 +57,7 @@ std::string source_line(const fs::path& file, int number) {
     constexpr int kLastLine = 1'000'000;
     std::string found;
     if (number <= 0 || number > kLastLine) return found;
-    LineReader reader(file, {kSourceColumns * 4, 1 << 20});
+    LineReader reader(FileBelow::followed(file), {kSourceColumns * 4, 1 << 20});
     int at = 0;
     const auto see = [&](const Line& line) {
         if (++at == number) found = line.text;

@@ -10,7 +10,12 @@ const char* process_folder() { return nullptr; }
 
 std::vector<std::string> rights_of_init() { return {}; }
 
-std::vector<std::string> in_sandbox(const Sandbox&, const std::vector<std::string>& argv, bool) {
+std::vector<std::string> in_sandbox(const Sandbox&, const std::vector<std::string>& argv,
+                                    const std::filesystem::path&) {
+    return argv;
+}
+
+std::vector<std::string> server_in_sandbox(const Sandbox&, const std::vector<std::string>& argv) {
     return argv;
 }
 

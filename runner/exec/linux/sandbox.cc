@@ -53,6 +53,17 @@ bool send_message(int socket, std::string_view text) {
            static_cast<ssize_t>(text.size());
 }
 
+std::vector<std::string> sandbox_words(const Sandbox& sandbox, const std::vector<std::string>& own,
+                                       const char* role, const std::vector<std::string>& argv) {
+    std::vector<std::string> words = sandbox.argv;
+    words.insert(words.end(), own.begin(), own.end());
+    words.emplace_back("--");
+    words.insert(words.end(), sandbox.init.begin(), sandbox.init.end());
+    words.insert(words.end(), {std::string(kInitWord), role});
+    words.insert(words.end(), argv.begin(), argv.end());
+    return words;
+}
+
 LeftFiles left_files(std::string_view text) {
     LeftFiles left;
     const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -77,12 +88,15 @@ std::vector<std::string> rights_of_init() {
 }
 
 std::vector<std::string> in_sandbox(const Sandbox& sandbox, const std::vector<std::string>& argv,
-                                    bool server) {
-    std::vector<std::string> words = sandbox.argv;
-    words.insert(words.end(), sandbox.init.begin(), sandbox.init.end());
-    words.insert(words.end(), {std::string(kInitWord), server ? "server" : "child"});
-    words.insert(words.end(), argv.begin(), argv.end());
-    return words;
+                                    const std::filesystem::path& writable) {
+    std::vector<std::string> own;
+    if (!writable.empty()) own = {"--bind", writable, writable};
+    return sandbox_words(sandbox, own, "child", argv);
+}
+
+std::vector<std::string> server_in_sandbox(const Sandbox& sandbox,
+                                           const std::vector<std::string>& argv) {
+    return sandbox_words(sandbox, sandbox.of_server, "server", argv);
 }
 
 bool open_sandbox_sockets(int (&ends)[2]) {

@@ -24,7 +24,8 @@ import _ctypes
 
 _NEW_NAMESPACES = 0x00020000 | 0x08000000 | 0x10000000 | 0x20000000  # mount, IPC, user, process
 _NEW_NETWORK = 0x40000000
-_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC = 1, 2, 4, 8, 4096, 16384
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT = 1, 2, 4, 8, 32
+_MS_BIND, _MS_REC = 4096, 16384
 _CAPABILITY_VERSION_3 = 0x20080522
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 
@@ -60,9 +61,10 @@ def settings():
     return {**json.loads(text), "processes": processes}
 
 
-def fork(sandbox, job, fork_process):
+def fork(sandbox, job, writable, fork_process):
     """Forks a module's process into namespaces of its own. 0 in that process, once the runner says
-    `go`; elsewhere 1. `job`: the descriptor of the module's socket to the runner."""
+    `go`; elsewhere 1. `job`: the descriptor of the module's socket to the runner. `writable`: the
+    one folder of the run's that it may write to."""
     reading, writing = os.pipe()
     child = fork_process()
     if child != 0:
@@ -80,6 +82,7 @@ def fork(sandbox, job, fork_process):
         if fork_process() != 0:
             _exit(0)
         _mount(sandbox)
+        _keep_writable(writable, sandbox["attempts"])
         leader = fork_process()
     except BaseException as error:  # never back into the zygote's code
         traceback.print_exc()
@@ -147,6 +150,14 @@ def _mount(sandbox):
         _mkdir(path, exist_ok=True)
         _mount_one(f"/proc/self/fd/{descriptor}", path, None, _MS_BIND | _MS_REC)
         os.close(descriptor)
+
+
+def _keep_writable(folder, attempts):
+    """Makes all of `attempts` read-only but this folder."""
+    _mount_one(folder, folder, None, _MS_BIND)
+    # A remount may take no flag away that this user namespace has inherited.
+    flags = os.statvfs(attempts).f_flag & (_MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    _mount_one(None, attempts, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags)
 
 
 def _become_init(sandbox, job, leader):

@@ -65,7 +65,7 @@ def serve(number, names):
     while True:
         message, log, job = _receive(connection)
         try:
-            pid = _fork_orphan() if job is None else namespaces.fork(sandbox, job, _fork)
+            pid = _fork_orphan() if job is None else _fork_in_sandbox(sandbox, job, message)
         except OSError as error:
             temporary = error.errno in (errno.EAGAIN, errno.ENOMEM)
             reason = b"refused " + os.strerror(error.errno).encode()
@@ -171,6 +171,12 @@ def _fork_orphan():
     if pid < 0:
         raise OSError(-pid, os.strerror(-pid))
     return pid
+
+
+def _fork_in_sandbox(sandbox, job, message):
+    words = [os.fsdecode(word) for word in message.partition(b"\0\0")[0].split(b"\0")]
+    events = words[words.index("--events") + 1]
+    return namespaces.fork(sandbox, job, os.path.dirname(events), _fork)
 
 
 class _Int(_ctypes._SimpleCData):

@@ -122,7 +122,8 @@ Expected<void> publish_to_github(const std::vector<reports::RenderedFile>& files
         if (!is_summary)
             display::put(display::people(), *text);
         else if (const char* const file = summary_file(); file != nullptr && !text->empty())
-            if (auto added = append_line(file, *text); !added) return tl::unexpected(added.error());
+            if (auto added = append_line(FileBelow::followed(file), *text); !added)
+                return tl::unexpected(added.error());
     }
     return {};
 }

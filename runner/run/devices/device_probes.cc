@@ -134,7 +134,7 @@ std::string last_line(std::string_view output) {
         std::string(output.substr(begin == std::string_view::npos ? 0 : begin + 1).substr(0, 200)));
 }
 
-void read_answer(ProbeAnswer& answer, const ProcessEnd& end, const fs::path& log) {
+void read_answer(ProbeAnswer& answer, const ProcessEnd& end, const FileBelow& log) {
     const std::string output = read_file(log).value_or("");
     if (end.kind == ProcessEnd::Kind::timed_out) {
         answer.why = fmt::format("no answer in {} s", kProbeLimit.count() / 1000);

@@ -161,7 +161,8 @@ class Diagnosis {
                                        folder / names.devices,
                                        folder / names.only,
                                        fmt::format("{}/{}.{}", processes_, place, number),
-                                       0};
+                                       0,
+                                       folder};
         const plan::Job planned{of.module, {of.test.id}, 0};
         if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
         const auto& child = children_.of(*step);

@@ -133,7 +133,7 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
         for (const auto& link : source.links)
             if (fs::exists(link, error)) plan.in_source.push_back(link);
         plan.home = {home, kSandboxHome};
-        plan.writable = {attempts};
+        plan.attempts = attempts;
         plan.homes = homes_of_user();
         plan.network = ready.settings.on(Setting::network);
         plan.tmp_bytes = ready.settings.bytes(Setting::tmp_size);

@@ -182,12 +182,12 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
         note(to);
     }
     for (const auto& path : plan.in_source) add(words, {"--ro-bind", path, path});
-    for (const auto& path : plan.writable) {
-        add(words, {"--bind", path, path});
-        note(path);
+    if (!plan.attempts.empty()) {
+        made->of_server = {"--bind", plan.attempts, plan.attempts};
+        note(plan.attempts);
     }
     // Made by --dev, in memory and without a limit. What is mounted below it is as before.
-    add(words, {"--remount-ro", "/dev", "--"});
+    add(words, {"--remount-ro", "/dev"});
     for (const auto& path : kept)
         if (std::find(keep.begin(), keep.end(), path.string()) == keep.end())
             keep.push_back(path.string());
@@ -199,6 +199,7 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
         {"fresh", std::move(fresh)},
         {"keep", std::move(keep)},
         {"bytes", plan.tmp_bytes},
+        {"attempts", plan.attempts.string()},
         {"network",
          plan.network}}.dump();
     return made;
@@ -214,7 +215,7 @@ Expected<void> check_sandbox() {
     if (!folder) return tl::unexpected(folder.error());
     constexpr unsigned kLimit = 20;
     prepare::Tool tool{(*sandbox)->argv};
-    add(tool.argv, {(*sandbox)->init.front(), std::string(exec::kInitWord), "check", ""});
+    add(tool.argv, {"--", (*sandbox)->init.front(), std::string(exec::kInitWord), "check", ""});
     tool.limit_s = kLimit;
     const auto works = prepare::run_tool(tool, folder->path() / "log");
     if (works) return {};

@@ -19,7 +19,8 @@ struct SandboxPlan {
     // What the children see of the host, read-only, also where it lies in a folder that is the
     // sandbox's own (/tmp): the source, the environment, the runner.
     std::vector<std::filesystem::path> visible;
-    std::vector<std::filesystem::path> writable;
+    // Holds the folders of all attempts, of which each child may write to its own. Empty: none.
+    std::filesystem::path attempts;
     // A folder of the host, and where the children see it; they may write to it.
     using Mount = std::pair<std::filesystem::path, std::filesystem::path>;
     Mount source;  // the copy

@@ -34,33 +34,29 @@ namespace {
 
 // A complete shard's files do not change any more: a link is as good as a copy, where the file
 // system has them. 200,000 modules have 400,000 files.
-Expected<void> take_file(const fs::path& from, const fs::path& to, bool may_link) {
+Expected<void> take_file(const FileBelow& from, const FileBelow& to, bool may_link) {
     std::error_code error;
-    if (may_link) fs::create_hard_link(from, to, error);
-    if (may_link && !error) return {};
-    fs::copy_file(from, to, error);
-    if (!error) return {};
-    return fail(ErrorKind::io, "cannot copy a shard's file: " + error.message(), {}, from.string());
+    if (may_link) {
+        fs::create_directories(to.path().parent_path(), error);
+        fs::create_hard_link(from.path(), to.path(), error);
+        if (!error) return {};
+    }
+    return copy_file(from, to);
 }
 
 Expected<void> take_files(const FoundShard& shard, const fs::path& to) {
-    const fs::path from = shard.shard.folder / "modules";
-    std::error_code error;
-    if (!fs::exists(from, error)) return {};
-    if (auto made = make_directories(to / "modules"); !made) return made;
-    for (fs::recursive_directory_iterator at(from, error), end; !error && at != end;
-         at.increment(error)) {
-        const fs::path name = to / "modules" / at->path().lexically_relative(from);
-        if (at->is_directory())
-            fs::create_directory(name, error);
-        else if (auto taken = take_file(at->path(), name, shard.complete()); !taken)
-            return taken;
-        if (error) break;
-    }
-    if (error)
-        return fail(ErrorKind::io, "cannot copy a shard's files: " + error.message(), {},
-                    from.string());
-    return {};
+    const fs::path from = shard.shard.folder;
+    return archive::each_file(
+               from,
+               [&](const fs::path& name) -> Expected<void> {
+                   if (*name.begin() != "modules") return {};
+                   return take_file({from, name}, {to, name}, shard.complete());
+               })
+        .map([&](const std::vector<std::string>& others) {
+            for (const std::string& other : others)
+                display::print("note: left out of {}: {}\n", printable(from.string()),
+                               printable(other));
+        });
 }
 
 // Why the modules of a shard did not run, or not to their end.

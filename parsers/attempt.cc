@@ -1,5 +1,8 @@
 #include "parsers/attempt.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -23,15 +26,47 @@ void append(std::vector<T>& to, std::vector<T> from) {
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
+constexpr int kCannotWrite = 74;  // with which a harness exits that cannot write its events
+
+// Whether the events are gone though the harness had run the tests of which the text tells.
+bool has_lost_events(const ModuleRecord& from_text, std::string_view key, const ProcessEnd& end) {
+    return !key.empty() && end.kind == ProcessEnd::Kind::exited && end.code != kCannotWrite &&
+           std::any_of(from_text.cases.begin(), from_text.cases.end(),
+                       [](const CaseRecord& test) { return !test.pseudo; });
+}
+
 ModuleRecord from_text(EventsResult events, std::string_view log, std::string_view framework,
-                       const ProcessEnd& end) {
+                       const ProcessEnd& end, std::string_view key) {
     ModuleRecord record = is_framework(framework, Framework::pytest)
                               ? parse_pytest_text(log, end, events.record.path)
                               : parse_unittest_text(log, end, events.record.path);
     append(record.diagnostics, std::move(events.record.diagnostics));
     record.diagnostics.push_back(
-        {"events", 0, "no events that can be read; the log's text was read instead"});
+        {"events", 0,
+         fmt::format("{}no events that can be read; the log's text was read instead",
+                     has_lost_events(record, key, end) ? kContradiction : "")});
     return record;
+}
+
+// Where the framework had finished, its closing lines: those that the harness has from it, else
+// those of the log.
+void complete_closing(ModuleRecord& record, std::string_view log, bool is_in_log) {
+    const auto add = [&](size_t offset, std::string message) {
+        record.diagnostics.push_back(
+            {"log", static_cast<std::int64_t>(offset), std::move(message)});
+    };
+    if (record.closing && !record.from_text && is_in_log) {
+        if (const auto other = find_contradiction(log, *record.closing, record.framework))
+            add(other->begin,
+                fmt::format("{}the closing line in the log is \"{}\", and the framework has "
+                            "counted \"{}\"",
+                            kContradiction, other->summary.text, record.closing->text));
+    }
+    if (record.closing) return;
+    if (auto found = find_summary(log, record.framework))
+        record.closing = std::move(found->summary);
+    else
+        add(log.size(), "the framework had finished, but its closing line is not in the log");
 }
 
 // If a test says only that sub-tests failed, the first of these says why.
@@ -79,23 +114,26 @@ void diagnose(ModuleRecord& record, const Isolation& isolation) {
     for (CaseRecord& test : record.cases) diagnose_by_subtests(test);
 }
 
+bool needs_key(const ModuleRecord& record) {
+    return std::any_of(record.diagnostics.begin(), record.diagnostics.end(),
+                       [](const Diagnostic& said) {
+                           return said.message.starts_with(kContradiction) ||
+                                  said.message.find(kForged) != said.message.npos;
+                       });
+}
+
 ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
                           std::string_view module, const ProcessEnd& end) {
-    EventsResult events = parse_events(files.events, end, module);
+    EventsResult events = parse_events(files.events, end, module, files.key);
+    const bool closing_in_log = events.closing_in_log;
     const FrameworkTraits* traits = traits_of(framework);
     const bool textual = !events.usable && traits && traits->in_python && !files.log.text().empty();
-    ModuleRecord record = textual ? from_text(std::move(events), files.log.text(), framework, end)
-                                  : std::move(events.record);
+    ModuleRecord record =
+        textual ? from_text(std::move(events), files.log.text(), framework, end, files.key)
+                : std::move(events.record);
     add_crash_excerpts(record, files.log, end);
     if (record.framework.empty()) record.framework = valid_utf8(framework);
-    if (record.finished && !record.closing) {
-        if (auto found = find_summary(files.log.text(), record.framework))
-            record.closing = std::move(found->summary);
-        else
-            record.diagnostics.push_back(
-                {"log", static_cast<std::int64_t>(files.log.text().size()),
-                 "the framework had finished, but its closing line is not in the log"});
-    }
+    if (record.finished) complete_closing(record, files.log.text(), closing_in_log);
     DevicesResult devices = parse_devices(files.devices);
     record.shim = std::move(devices.shim);
     record.device_events = std::move(devices.events);

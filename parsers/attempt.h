@@ -2,6 +2,7 @@
 // whoever has run it. Not for joining attempts: that is the store's and the reports' business.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "parsers/record.h"
@@ -17,15 +18,23 @@ struct AttemptFiles {
     TextSource log;
     LineSource devices;
     Isolation isolation{};
+    // Of the MACs of the events (base/mac/line_mac.h): lines without one are not the harness's.
+    // Empty: nobody has it any more.
+    std::string key{};
 };
 
 // The events decide. Where there are none that can be read, the log's text does, by `framework`
 // ("unittest", "pytest"), and a diagnostic says so. The framework's summary is what the harness
 // says it is, else looked for in the log, only where the framework had finished; one that is
 // missing then (its output was closed or redirected by the suite, or dropped from a log that grew
-// too long) is a diagnostic, never a mismatch. Never fails, on any bytes.
+// too long) is a diagnostic, never a mismatch. One that says other numbers than the harness has from
+// the framework is a contradiction. So are events of which the harness wrote none, where the
+// framework's process ended in order. Never fails, on any bytes.
 [[nodiscard]] ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
                                         std::string_view module, const ProcessEnd& end);
+
+// Whether a reader without the key may come to another record.
+[[nodiscard]] bool needs_key(const ModuleRecord& record);
 
 // Gives every failure its diagnosis and signature; read_attempt has done so.
 void diagnose(ModuleRecord& record, const Isolation& isolation = {});

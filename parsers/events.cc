@@ -8,11 +8,14 @@
 #include "parsers/framework_summary.h"
 #include "parsers/jsonl.h"
 #include "parsers/resolve_unfinished.h"
+#include "runner/base/mac/line_mac.h"
 
 namespace compat::parsers {
 
 namespace {
 using nlohmann::json;
+
+constexpr const char* kMac = "mac";
 
 Phase phase_at(const json& object) {
     return phase_of(string_at(object, "phase")).value_or(Phase::call);
@@ -20,7 +23,12 @@ Phase phase_at(const json& object) {
 
 class EventReader {
   public:
-    EventReader(ModuleRecord& record, Diagnoser& diagnose) : record_(record), diagnose_(diagnose) {}
+    // `verified`: no line reaches it that the harness did not write.
+    EventReader(ModuleRecord& record, Diagnoser& diagnose, bool verified)
+        : record_(record), diagnose_(diagnose), verified_(verified) {}
+
+    void note_forged(size_t offset) { forged_.add(offset); }
+    [[nodiscard]] bool closing_in_log() const { return closing_in_log_; }
 
     // False where the rest must not be read.
     bool read(const json& line, size_t offset) {
@@ -50,8 +58,15 @@ class EventReader {
 
     // To be called once, after the last line. Whether the harness had begun.
     bool close(const ProcessEnd& end) {
-        forged_.tell_dropped(diagnose_, "that the harness did not write");
+        forged_.tell_dropped(diagnose_, kForged);
         foreign_.tell_dropped(diagnose_, "of other processes");
+        // Past a Diagnoser, which keeps so many and counts the rest.
+        if (after_finish_.seen > 0)
+            record_.diagnostics.push_back(
+                {"events", static_cast<std::int64_t>(after_finish_.first),
+                 fmt::format("{}the harness wrote {} line(s) after its finish, dropped; the first "
+                             "one here",
+                             kContradiction, after_finish_.seen)});
         if (shortened_.seen > 0)
             diagnose_.add(shortened_.first,
                           fmt::format("the text of {} failure(s) was left out, {} bytes: "
@@ -67,10 +82,14 @@ class EventReader {
     // none after `finish`. A harness of before that numbered none.
     bool is_next(const json& line) {
         const std::int64_t seq = integer_at(line, "seq", -1);
-        if (!session_ && seq == 0) numbered_ = true;
+        if (!session_ && seq == 0) {
+            numbered_ = true;
+            signed_ = line.contains(kMac);
+        }
         if (!numbered_) return true;
-        if (seq < next_ || course_.finished) {
-            forged_.add(offset_);
+        if (seq < next_ || course_.finished || (signed_ && !line.contains(kMac))) {
+            const bool ours = verified_ && seq >= next_;
+            (ours ? after_finish_ : forged_).add(offset_);
             return false;
         }
         if (seq > next_)
@@ -171,6 +190,7 @@ class EventReader {
 
     void finish(const json& line) {
         course_ = {.ready = true, .finished = true, .fixture = {}, .last_end = {}};
+        closing_in_log_ = !line.contains("closing_in_log") || flag_at(line, "closing_in_log");
         if (line.contains("collected")) announced_ = integer_at(line, "collected");
         if (auto found = find_summary(string_at(line, "closing"), record_.framework))
             record_.closing = std::move(found->summary);
@@ -214,26 +234,48 @@ class EventReader {
     double epoch_ = 0;  // of the harness's clock, in seconds since 1970; 0: it did not say
     std::optional<std::int64_t> pid_;
     std::optional<std::int64_t> announced_;
+    bool verified_;
     bool numbered_ = false;
+    bool signed_ = false;  // the session's line has a MAC
+    bool closing_in_log_ = true;
     std::int64_t next_ = 0;  // number of the harness's next line
     LineCount foreign_, forged_;
+    LineCount after_finish_;  // by the harness
     LineCount shortened_;  // failures without their text
     std::uint64_t left_out_bytes_ = 0;
     size_t offset_ = 0;
 };
 
+// Its lines that have the key's MAC. One that is cut off at the end is no object, and kept for its
+// diagnostic.
+template <class Dropped>
+LineSource with_mac(const LineSource& events, std::string_view key, Dropped dropped) {
+    return LineSource::Read([&events, key, dropped](const LineVisitor& visit) {
+        return events.read([&](const Line& line) {
+            const std::string_view text = trimmed(line.text);
+            const bool is_cut_off = !line.complete && !text.ends_with('}');
+            if (text.empty() || is_cut_off ||
+                has_mac(line.written.empty() ? line.text : line.written, key))
+                return visit(line);
+            dropped(static_cast<size_t>(line.offset));
+        });
+    });
+}
+
 }  // namespace
 
-EventsResult parse_events(const LineSource& events, const ProcessEnd& end,
-                          std::string_view module) {
+EventsResult parse_events(const LineSource& events, const ProcessEnd& end, std::string_view module,
+                          std::string_view key) {
     EventsResult result;
     ModuleRecord& record = result.record;
     record.path = valid_utf8(module);
     Diagnoser diagnose("events", record.diagnostics);
-    EventReader reader(record, diagnose);
-    for_each_json_line(events, diagnose,
+    EventReader reader(record, diagnose, !key.empty());
+    const auto note_forged = [&](size_t offset) { reader.note_forged(offset); };
+    for_each_json_line(key.empty() ? events : with_mac(events, key, note_forged), diagnose,
                        [&](const json& line, size_t offset) { return reader.read(line, offset); });
     result.usable = reader.close(end);
+    result.closing_in_log = reader.closing_in_log();
     return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "parsers/import/pattern.h"
 #include "parsers/import/unittest/header.h"
+#include "parsers/outcomes.h"
 #include "parsers/text.h"
 #include "runner/base/framework.h"
 
@@ -55,14 +56,19 @@ bool tests_follow(std::string_view log, size_t from) {
     return false;
 }
 
-std::optional<FoundSummary> find_unittest_summary(std::string_view log) {
+// Whatever follows it.
+std::optional<FoundSummary> last_unittest_summary(std::string_view log) {
     for (size_t at = log.size(); at > 0;) {
         at = log.rfind("\nRan ", at - 1);
         if (at == std::string_view::npos) return std::nullopt;
-        auto found = unittest_summary_at(log, at + 1);
-        if (found) return tests_follow(log, found->end) ? std::nullopt : found;
+        if (auto found = unittest_summary_at(log, at + 1)) return found;
     }
     return std::nullopt;
+}
+
+std::optional<FoundSummary> find_unittest_summary(std::string_view log) {
+    auto found = last_unittest_summary(log);
+    return found && tests_follow(log, found->end) ? std::nullopt : found;
 }
 
 std::optional<FoundSummary> find_pytest_summary(std::string_view log) {
@@ -188,6 +194,27 @@ std::optional<FoundSummary> find_summary(std::string_view log, std::string_view 
             return find_ctest_summary(log);
     }
     return std::nullopt;
+}
+
+std::optional<FoundSummary> find_contradiction(std::string_view log, const FrameworkSummary& own,
+                                               std::string_view framework) {
+    const FrameworkTraits* const traits = traits_of(framework);
+    if (!traits || !traits->in_python) return std::nullopt;
+    const auto words = counted_words(framework);
+    const auto counts_alike = [&](const FrameworkSummary& other) {
+        return other.ran == own.ran &&
+               std::all_of(words.begin(), words.end(), [&](const CountedWord& known) {
+                   return count_in(other, known.word) == count_in(own, known.word);
+               });
+    };
+    std::optional<FoundSummary> last = find_summary(log, framework);
+    const bool is_unittest = traits->framework == Framework::unittest;
+    for (auto found = last; found;) {
+        if (counts_alike(found->summary)) return std::nullopt;
+        const std::string_view before = log.substr(0, found->begin);
+        found = is_unittest ? last_unittest_summary(before) : find_pytest_summary(before);
+    }
+    return last;
 }
 
 std::int64_t count_in(const FrameworkSummary& summary, std::string_view word) {

@@ -23,6 +23,13 @@ struct FoundSummary {
 [[nodiscard]] std::optional<FoundSummary> find_summary(std::string_view log,
                                                        std::string_view framework);
 
+// The last summary in the log, if none in it counts what `own` counts: it is no line that the
+// framework printed with these numbers. Of unittest and pytest; a log may hold those of tests that
+// run a framework themselves. Empty: there is such a line, or none at all.
+[[nodiscard]] std::optional<FoundSummary> find_contradiction(std::string_view log,
+                                                             const FrameworkSummary& own,
+                                                             std::string_view framework);
+
 // Reads unittest's two lines: "Ran 3 tests in 0.1s" and, after an empty one, "FAILED (failures=1)".
 [[nodiscard]] std::optional<FrameworkSummary> read_unittest_summary(std::string_view ran,
                                                                     std::string_view verdict);

@@ -64,6 +64,14 @@ inline constexpr std::string_view kTotalsDiffer = "totals differ: ";
 // With this begins the message of a diagnostic where a text may be read in more than one way.
 inline constexpr std::string_view kAmbiguous = "ambiguous: ";
 
+// In the message of a diagnostic that counts lines of events without a right MAC or number.
+inline constexpr std::string_view kForged = "that the harness did not write";
+
+// With this begins the message of a diagnostic where an attempt's files contradict each other: one
+// of them was not written as it stands by the harness or the framework. The counts do not add up
+// then (exit code 3).
+inline constexpr std::string_view kContradiction = "contradiction: ";
+
 // Collects diagnostics of one file; past `kMost` they are only counted, so that garbage of any size
 // stays readable. Totals that differ decide what becomes of a run: they are counted for themselves,
 // and the count of those left out begins as they do.

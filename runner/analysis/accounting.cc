@@ -208,10 +208,14 @@ void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
     for (const auto& [word, count] : ours->counts) compare(word, count, count_in(theirs, word));
 }
 
+bool is_of_diagnostic(std::string_view what) {
+    return what.starts_with(parsers::kAmbiguous) || what.starts_with(parsers::kContradiction);
+}
+
 }  // namespace
 
 std::string Mismatch::text() const {
-    if (what.starts_with(parsers::kAmbiguous)) return fmt::format("byte {}: {}", ours, what);
+    if (is_of_diagnostic(what)) return fmt::format("byte {}: {}", ours, what);
     if (what == kEvents)
         return fmt::format("the log breaks off after {} tests, without a closing line", ours);
     if (what == "collected")
@@ -257,7 +261,7 @@ ModuleAccounting account(const ModuleRecord& record) {
         result.mismatches.push_back({std::string(kEvents), sum, 0});
     compare_closing(record, result.mismatches);
     for (const parsers::Diagnostic& said : record.diagnostics)
-        if (said.message.starts_with(parsers::kAmbiguous))
+        if (is_of_diagnostic(said.message))
             result.mismatches.push_back({said.message, said.offset, 0});
     return result;
 }

@@ -18,8 +18,8 @@ using StateCounts = parsers::OutcomeCounts;
 // Two counts of the same thing that differ.
 struct Mismatch {
     // "collected", "events" (gone), "ran", a word of the closing line ("failures", "passed"), or
-    // what the reader of a text was in doubt of, with its offset as `ours`
-    // (parsers/import/doubt.h).
+    // a diagnostic with its offset as `ours`: the reader of a text was in doubt
+    // (parsers/import/doubt.h), or the files of an attempt contradict each other (parsers/text.h).
     std::string what;
     std::int64_t ours = 0;
     std::int64_t theirs = 0;

@@ -25,6 +25,7 @@ void visit_as_source(const Line& line, const LineVisitor& visit) {
     const std::string text = with_source_paths(line.text);
     Line changed = line;
     changed.text = text;
+    changed.written = line.text;
     visit(changed);
 }
 
@@ -70,13 +71,20 @@ parsers::TextSource text_of(FileBelow file, std::uint64_t most) {
     });
 }
 
+fs::path key_file(const fs::path& log) { return fs::path(log).replace_extension("key"); }
+
 parsers::AttemptFiles files_of(const fs::path& folder, const std::string& log,
                                const std::string& events, const std::string& devices) {
     const auto lines = [&](const std::string& name) {
         return name.empty() ? parsers::LineSource("") : lines_of({folder, name});
     };
-    return {lines(events), log.empty() ? parsers::TextSource("") : text_of({folder, log}),
-            lines(devices)};
+    constexpr std::uint64_t kLongestKey = 64;
+    parsers::AttemptFiles files{lines(events),
+                                log.empty() ? parsers::TextSource("") : text_of({folder, log}),
+                                lines(devices)};
+    if (!log.empty())
+        files.key = read_file(FileBelow(folder, key_file(log)), kLongestKey).value_or("");
+    return files;
 }
 
 bool has_files(const fs::path& folder, const std::vector<std::string>& names) {

@@ -25,6 +25,7 @@ struct Line {
     std::uint64_t offset = 0;
     std::uint64_t cut_bytes = 0;  // removed from its end
     bool complete = true;         // false: the input ends without a newline
+    std::string_view written{};   // as it is in the file, where `text` was changed; else empty
 };
 
 using LineVisitor = std::function<void(const Line&)>;

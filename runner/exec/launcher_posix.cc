@@ -73,6 +73,18 @@ void set_up_child(int runner, std::string_view run) {
     restore_ignored_signals();
 }
 
+// The child's stdin: its key, else nothing. Not valid: errno says why.
+Fd input_of(const Job& job) {
+    if (job.key.empty()) return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    int ends[2];
+    if (!open_pipe(ends)) return {};
+    Fd input(ends[0]);
+    const Fd write_end(ends[1]);
+    const auto size = static_cast<ssize_t>(job.key.size());
+    return ::write(write_end.get(), job.key.data(), job.key.size()) == size ? std::move(input)
+                                                                            : Fd();
+}
+
 tl::unexpected<Error> cannot_start(const Job& job, const std::string& why) {
     return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
 }
@@ -101,8 +113,8 @@ void kill_and_reap(int pid) {
 
 Expected<int> spawn(const Job& job, int output, int inherited, Spawning spawning) {
     const auto cannot = [&](const std::string& why) { return cannot_start(job, why); };
-    const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!null.valid()) return cannot(std::strerror(errno));
+    const Fd input = input_of(job);
+    if (!input.valid()) return cannot(std::strerror(errno));
     std::error_code error;
     // Boost.Process would ignore a missing folder.
     if (!std::filesystem::is_directory(job.cwd, error))
@@ -113,7 +125,7 @@ Expected<int> spawn(const Job& job, int output, int inherited, Spawning spawning
                           : in_sandbox(*job.sandbox, job.argv, job.writable.path());
     bp::child child(
         bp::exe = argv.front(), bp::args = std::vector<std::string>(argv.begin() + 1, argv.end()),
-        bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, null.get()),
+        bp::start_dir = job.cwd.string(), environment_of(job), bp::posix::fd.bind(0, input.get()),
         bp::posix::fd.bind(1, output), bp::posix::fd.bind(2, output),
         bp::extend::on_exec_setup =
             [runner = ::getpid(), run = run_of(job.id), inherited](auto&) {

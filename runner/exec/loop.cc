@@ -58,7 +58,8 @@ class Loop {
   private:
     void on_event(const RunEvent& event) {
         if (const auto* started = std::get_if<JobStarted>(&event)) {
-            readers_.emplace(started->job, executor_.job(started->job).events);
+            const Job& job = executor_.job(started->job);
+            readers_.emplace(started->job, ProgressReader(job.events, {}, job.key));
         } else if (const auto* finished = std::get_if<JobFinished>(&event)) {
             readers_.erase(finished->job);
         }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "runner/base/mac/line_mac.h"
 #include "runner/base/names.h"
 
 namespace compat::exec {
@@ -71,6 +72,7 @@ bool ProgressReader::is_next(std::int64_t seq) {
 }
 
 void ProgressReader::feed(std::string_view line, bool cut) {
+    if (!key_.empty() && !cut && !has_mac(line, key_)) return;
     auto event = event_of(line, cut);
     if (!event || event->name.empty() || !event->pid) return;
     if (pid_ == 0) pid_ = *event->pid;

@@ -18,8 +18,9 @@ namespace compat::exec {
 // Follows a growing events file, with bounded cost whatever a test writes there (line_reader.h).
 class ProgressReader {
   public:
-    explicit ProgressReader(FileBelow events, LineLimits limits = {})
-        : lines_(std::move(events), limits) {}
+    // With a key, lines without its MAC are ignored (base/mac/line_mac.h).
+    explicit ProgressReader(FileBelow events, LineLimits limits = {}, std::string key = {})
+        : lines_(std::move(events), limits), key_(std::move(key)) {}
 
     // Reads lines added since the last call; true if the progress changed. A missing file is no
     // progress; a rewritten file is read again. If more lines remain, `progress().behind` is true.
@@ -36,6 +37,7 @@ class ProgressReader {
     bool is_next(std::int64_t seq);
 
     LineReader lines_;
+    std::string key_;
     std::int64_t pid_ = 0;   // writer of the first line; lines of other processes are ignored
     std::int64_t next_ = 0;  // number of the next line; 0: no numbered line yet
     // Started tests that have not ended, outermost first; bounded, without the outermost.

@@ -192,6 +192,8 @@ Expected<PosixLauncher::Spawned> ZygoteLauncher::fork(const Job& job, int output
         std::mismatch(own.begin(), own.end(), job.argv.begin(), job.argv.end());
     std::string message;
     for (auto word = theirs; word != job.argv.end(); ++word) message += *word + '\0';
+    // Not in `argv`, which every process can read.
+    if (!job.key.empty()) message += std::string("--key") + '\0' + job.key + '\0';
     message += '\0';
     for (const auto& [name, value] : job.env) message += name + '=' + value + '\0';
 

@@ -2,8 +2,8 @@
 
     python main.py --framework NAME --module tests/test_ops.py
                    --root ROOT --events FILE [--only FILE] [--select EXPR] [--maxfail N]
-                   [--option ARG]... [--collect-only] [--events-bytes N] [--scratch DIR]
-                   [--random-stream N] [--default-dtype NAME]
+                   [--option ARG]... [--collect-only] [--signed] [--events-bytes N]
+                   [--scratch DIR] [--random-stream N] [--default-dtype NAME]
     python main.py --zygote DESCRIPTOR NAME ROOT [MODULE]...
 
 The second form imports modules, then forks a process for each module to run

@@ -130,6 +130,7 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
                     settings.root.string(),
                     "--events",
                     paths.events.string(),
+                    "--signed",
                     "--events-bytes",
                     std::to_string(suite.limits.events_bytes)};
     if (!job.only.empty()) command.argv.insert(command.argv.end(), {"--only", paths.only.string()});

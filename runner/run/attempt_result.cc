@@ -19,9 +19,19 @@ parsers::ModuleRecord read_attempt(const fs::path& run_folder, const AttemptOrig
     parsers::AttemptFiles files =
         archive::files_of(run_folder, names.log, names.events, names.devices);
     files.isolation = origin.isolation;
-    return parsers::read_attempt(files,
-                                 name_of(origin.framework), module, end);
+    if (!origin.key.empty()) files.key = origin.key;
+    return parsers::read_attempt(files, name_of(origin.framework), module, end);
 }
+
+namespace {
+
+void keep_key(const FileBelow& file, const std::string& key, const parsers::ModuleRecord& record) {
+    remove_file(file);
+    // Without it `reparse` may take a forged line for a true one, which is no reason to fail here.
+    if (parsers::needs_key(record)) static_cast<void>(write_file(file.path(), key));
+}
+
+}  // namespace
 
 store::JobResult attempt_result(const fs::path& run_folder, const AttemptOrigin& origin,
                                 const std::string& module, int number, AttemptKind kind,
@@ -29,6 +39,8 @@ store::JobResult attempt_result(const fs::path& run_folder, const AttemptOrigin&
     store::JobResult result;
     result.ended = finished.end;
     result.record = read_attempt(run_folder, origin, module, number, finished.end);
+    const fs::path log = archive::attempt_names(module, number, kind).log;
+    keep_key({run_folder, archive::key_file(log)}, origin.key, result.record);
     result.record.forked = finished.forked;
     result.attempt = number;
     result.kind = kind;

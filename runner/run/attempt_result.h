@@ -15,6 +15,7 @@ namespace compat::run {
 struct AttemptOrigin {
     Framework framework = Framework::unittest;
     parsers::Isolation isolation{};
+    std::string key{};  // of its events' MACs; empty: nobody has it any more
 };
 
 // The files of the attempt, as parsed. A file that is not there is one that the child never wrote.

@@ -61,7 +61,8 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& given, const s
             if (!done) return {};
             const auto& job = files[done->job];
             records[done->job] = parsers::read_attempt(
-                {archive::lines_of(job.events), archive::text_of(job.log), "", isolation_of(ready)},
+                {archive::lines_of(job.events), archive::text_of(job.log), "", isolation_of(ready),
+                 job.key},
                 std::string(name_of(ready.suite.framework)), job.name, done->end);
             return {};
         });

@@ -104,6 +104,7 @@ class Jobs {
         job.memory_bytes = ready_.suite.limits.memory_bytes;
         job.warm = assignment.may_fork || ready_.settings.seeds() > 0;
         job.last = assignment.confirms;
+        assignment.key = job.key;
         assignments_.push_back(std::move(assignment));
         return job;
     }

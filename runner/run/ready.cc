@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runner/base/files.h"
+#include "runner/base/mac/line_mac.h"
 #include "runner/base/secrets.h"
 #include "runner/base/text.h"
 #include "runner/display/device_lines.h"
@@ -163,6 +164,7 @@ exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,
     job.log = below(paths.log);
     job.events = below(paths.events);
     job.writable = below(paths.events.parent_path());
+    job.key = new_mac_key();
     if (ready.isolation) job.sandbox = ready.isolation->sandbox();
     job.timeout = ready.settings.timeout();
     job.log_bytes = ready.suite.limits.log_bytes;

@@ -325,8 +325,8 @@ std::vector<Step> Recorder::job_finished(const Assignment& assignment,
                                          const exec::JobFinished& finished) {
     const size_t module = assignment.module;
     store::JobResult result =
-        attempt_result(folder_, {settings_.framework, settings_.isolation}, modules_[module].path,
-                       assignment.number, assignment.kind, finished);
+        attempt_result(folder_, {settings_.framework, settings_.isolation, assignment.key},
+                       modules_[module].path, assignment.number, assignment.kind, finished);
     if (assignment.kind != AttemptKind::whole) result.only = assignment.only;
 
     account(module, result.record);

@@ -34,6 +34,7 @@ struct Assignment {
     bool may_fork = false;
     // Repeats in a fresh process what failed in a fork. It imports everything again and can wait.
     bool confirms = false;
+    std::string key{};  // exec::Job's
 };
 
 // A module's next attempt, or its result. Neither while other modules may confirm the failures of

@@ -80,6 +80,17 @@ TEST_F(ChildrenTest, GivesAChildOnlyItsOwnEnvironmentArgumentsAndDescriptors) {
     EXPECT_EQ(ignored & (1ull << (SIGHUP - 1)), 0u);
 }
 
+TEST_F(ChildrenTest, GivesAChildItsKeyOnStdinAlone) {
+    add({"environment"});
+    jobs[0].key = "0123456789abcdef";
+    run();
+    auto seen = nlohmann::json::parse(log(0));
+    EXPECT_EQ(seen["stdin"], jobs[0].key);
+    EXPECT_EQ(seen["fds"].size(), 4u) << seen["fds"];
+    seen.erase("stdin");
+    EXPECT_EQ(seen.dump().find(jobs[0].key), std::string::npos);
+}
+
 TEST_F(ChildrenTest, EndsChildrenOnAnInterruptAndListsJobsNotStarted) {
     add({"hang"});
     add({"hang"});

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "runner/base/mac/line_mac.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat::exec {
@@ -34,6 +35,24 @@ TEST(Progress, FollowsAGrowingFile) {
 
 std::string numbered(int seq, const char* event) {
     return fmt::format(R"({{"event":"{}","pid":7,"seq":{},"id":"a"}})", event, seq);
+}
+
+TEST(Progress, WithAKeyIgnoresLinesWithoutItsMac) {
+    const std::string key = new_mac_key();
+    ProgressReader reader("unused", {}, key);
+    const auto line = [](int seq, const char* event, const std::string& by) {
+        const std::string text =
+            fmt::format(R"({{"event": "{}", "pid": 7, "seq": {}, "id": "a")", event, seq);
+        return fmt::format(R"({}, "mac": "{}"}})", text, mac_of(text, by));
+    };
+    reader.feed(numbered(0, "session"));
+    reader.feed(line(0, "session", key));
+    reader.feed(line(1, "start", key));
+    reader.feed(numbered(2, "end"));
+    reader.feed(line(2, "finish", new_mac_key()));
+    EXPECT_EQ(reader.progress().current, "a");
+    reader.feed(line(2, "end", key));
+    EXPECT_EQ(reader.progress().ended, 1);
 }
 
 TEST(Progress, ContinuesAfterAFileWasDamagedAndRewritten) {

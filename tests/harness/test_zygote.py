@@ -116,6 +116,28 @@ def test_a_fork_writes_the_same_events_as_a_fresh_process(zygote, framework, int
         assert logs[0] == logs[1], module
 
 
+KEY = "fedcba9876543210" * 2
+SEES_NO_KEY = """
+import os, sys, unittest
+
+
+class A(unittest.TestCase):
+    def test_a(self):
+        seen = [open("/proc/self/" + name, "rb").read() for name in ("cmdline", "environ")]
+        seen += [repr(sys.argv).encode(), repr(getattr(sys, "orig_argv", "")).encode(), repr(os.environ).encode()]
+        self.assertFalse(any(b"%s" in text for text in seen))
+""" % KEY
+
+
+def test_a_forks_key_comes_with_the_request_and_is_not_seen(zygote, python, root):
+    support.write(root, {"test_a.py": SEES_NO_KEY})
+    served = zygote(python, "unittest")
+    run = served.run("test_a.py", "--signed", "--key", KEY)
+    assert run.states() == {"A::test_a": "passed"} and run.finished
+    assert all(len(line["mac"]) == 32 for line in run.lines)
+    assert "mac" not in served.run("test_a.py", "--signed").lines[0]
+
+
 LOOKS = """
 import ctypes, inspect, os, signal, sys, unittest
 

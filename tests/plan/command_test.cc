@@ -46,7 +46,7 @@ TEST_F(CommandTest, ArgvNeedsNoShell) {
     EXPECT_THAT(child_command(suite, settings, job, paths).argv,
                 ElementsAre("/env/bin/python", "/share/harness/main.py", "--framework", "pytest",
                             "--module", "tests/test_a b.py", "--root", "/root dir", "--events",
-                            "/r/1.events.jsonl", "--events-bytes", "16777216"));
+                            "/r/1.events.jsonl", "--signed", "--events-bytes", "16777216"));
     job.only = {"tests/test_a b.py::T"};
     settings.keyword = "a and not b";
     settings.collect_only = true;
@@ -54,7 +54,7 @@ TEST_F(CommandTest, ArgvNeedsNoShell) {
     paths.random_stream = 7;
     settings.options = {"-p", "no:cacheprovider"};
     const auto argv = child_command(suite, settings, job, paths).argv;
-    EXPECT_THAT(std::vector<std::string>(argv.begin() + 12, argv.end()),
+    EXPECT_THAT(std::vector<std::string>(argv.begin() + 13, argv.end()),
                 ElementsAre("--only", "/r/1.only", "--select", "a and not b", "--option", "-p",
                             "--option", "no:cacheprovider", "--collect-only", "--maxfail", "3",
                             "--random-stream", "7"));

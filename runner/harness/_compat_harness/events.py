@@ -16,13 +16,19 @@ except ImportError:  # an interpreter without the accelerator
     from json.encoder import py_encode_basestring as _quote
 
 try:
+    from _blake2 import blake2b as _blake2b
+except ImportError:  # another implementation of Python
+    from hashlib import blake2b as _blake2b
+
+try:
     import fcntl
 except ImportError:
     fcntl = None
 
 # Suites count, list and close descriptors, so the harness uses high numbers. The two numbers are
-# apart: a reopened events file must not get the log's number, to which faulthandler writes.
-LOG_DESCRIPTOR, EVENTS_DESCRIPTOR = 200, 210
+# apart: a reopened events file must not get the log's number, to which faulthandler writes. Each
+# process has another number for the events, so that no suite writes to a known one.
+LOG_DESCRIPTOR, EVENTS_DESCRIPTOR, _NUMBERS = 200, 210, 700
 EXIT_CANNOT_WRITE = 74  # EX_IOERR
 
 # Lines kept in memory to restore a file that the suite damages. Longer files are not restored.
@@ -36,7 +42,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Descriptor:
-    """A duplicate of the descriptor `fd` with a high number, closed on exec.
+    """A duplicate of the descriptor `fd` with a number of the first free from `least`, closed on
+    exec.
 
     `write` fails if the number now belongs to another file: a suite may close descriptors and open
     its own."""
@@ -59,6 +66,14 @@ class Descriptor:
         except OSError:
             return False
 
+    def is_file_of(self, stream):
+        """Whether both write to one file; False if the stream has no descriptor."""
+        try:
+            status = self._fstat(stream.fileno())
+        except Exception:  # a stream of the suite may raise anything
+            return False
+        return (status.st_dev, status.st_ino) == self._file
+
     def size_at(self, path):
         """The file's size; None if `path` is not this file."""
         try:
@@ -76,10 +91,23 @@ class Descriptor:
 def _lift(fd, least):
     if fcntl is None:
         return os.dup(fd)
-    try:
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, least)
-    except OSError:  # `least` is above the limit on open files
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    for number in (least, LOG_DESCRIPTOR):  # a number may be above the limit on open files
+        try:
+            return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, number)
+        except OSError:
+            continue
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+
+
+def _mac_with(key):
+    """The function that makes a line's MAC (runner/base/mac/line_mac.h). The key is in no
+    attribute, where a suite would come upon it."""
+    blake2b = _blake2b
+
+    def mac(data):
+        return blake2b(data, key=key, digest_size=16).hexdigest().encode()
+
+    return mac
 
 
 def clean(text):
@@ -116,13 +144,17 @@ class Events:
 
     If a test forks and both processes return to the harness, the child writes one line under its
     own pid and exits. Only the session's process runs the tests that follow.
+
+    With a `key`, each line ends with its MAC (docs/reference/file-formats.md).
     """
 
-    def __init__(self, path):
+    def __init__(self, path, key=None):
         self.path = os.path.abspath(path)
         self._open_file, self._close, self._make_folders = os.open, os.close, os.makedirs
         self._getpid, self._exit = os.getpid, os._exit
         self.pid = os.getpid()
+        self._mac = _mac_with(key) if key else None
+        self._least = EVENTS_DESCRIPTOR + int.from_bytes(os.urandom(2), "big") % _NUMBERS
         self.log = _log_copy()
         self._file = self._open()
         self._count = 0
@@ -134,7 +166,7 @@ class Events:
         pid = self._getpid()
         line = {"event": event, "pid": pid, "seq": self._count}
         line.update((k, v) for k, v in values.items() if v is not None)
-        data = (clean(encode(line)) + "\n").encode("utf-8")
+        data = self._line(clean(encode(line)).encode("utf-8"))
         try:
             if not self._file.is_open():
                 self._file = self._open()
@@ -149,6 +181,12 @@ class Events:
         if pid != self.pid:
             self._exit(0)
         self._count += 1
+
+    def _line(self, data):
+        if self._mac is not None:
+            text = data[:-1]
+            data = b'%s, "mac": "%s"}' % (text, self._mac(text))
+        return data + b"\n"
 
     def is_forked(self):
         """Whether this process was forked from the session's process."""
@@ -195,7 +233,7 @@ class Events:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | extra_flags
         fd = self._open_file(self.path, flags, 0o644)
         try:
-            return Descriptor(fd, EVENTS_DESCRIPTOR)
+            return Descriptor(fd, self._least)
         finally:
             self._close(fd)
 

@@ -53,7 +53,7 @@ def run(session):
     finally:
         remove(cache, ignore_errors=True)
     if not plugin.cut_short:
-        session.recorder.finish(plugin.closing())
+        session.recorder.finish(plugin.closing(), plugin.prints_closing())
     raise SystemExit(int(status))
 
 
@@ -274,6 +274,15 @@ class _Plugin:
             return "%s in 0.00s" % ", ".join(text for text, _ in parts)
         except Exception:  # no reporter, or the suite's own
             return None
+
+    def prints_closing(self):
+        """Whether pytest printed its summary line to the log: not with -qq, or to another file."""
+        try:
+            reporter = self._pytest_session.config.pluginmanager.getplugin("terminalreporter")
+            log = self._session.events.log
+            return reporter.verbosity >= -1 and log.is_file_of(reporter._tw._file)
+        except Exception:  # no reporter, or the suite's own
+            return False
 
     # Abnormal ends.
 

@@ -171,10 +171,15 @@ class Recorder:
             "fixture", id=self.module + "::" + clean(tail), time=round(self._now(), 6)
         )
 
-    def finish(self, closing=None):
-        """`closing`: the framework's summary lines, or its counts in the same form."""
+    def finish(self, closing=None, in_log=True):
+        """`closing`: the framework's summary lines, or its counts in the same form. `in_log`:
+        whether it has printed them to the log."""
         self.events.write(
-            "finish", collected=self._collected, ended=self._ended, closing=closing
+            "finish",
+            collected=self._collected,
+            ended=self._ended,
+            closing=closing,
+            closing_in_log=False if closing and not in_log else None,
         )
 
     def _call_shim(self, function, *args):

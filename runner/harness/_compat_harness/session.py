@@ -8,6 +8,7 @@ import faulthandler
 import importlib
 import os
 import signal
+import stat
 import sys
 import time
 
@@ -22,10 +23,10 @@ from _compat_harness.text_budget import EVENTS_BYTES, TextBudget
 FORMAT = 1
 
 _NUMBERS = {"maxfail": 0, "events-bytes": EVENTS_BYTES, "random-stream": 0}  # name: default
-_VALUES = ("framework", "module", "root", "events", "only", "select", "scratch", "default-dtype", *_NUMBERS)
+_VALUES = ("key", "framework", "module", "root", "events", "only", "select", "scratch", "default-dtype", *_NUMBERS)
 _USAGE = (
     "usage: main.py --framework NAME --module FILE --root DIR --events FILE "
-    "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only] "
+    "[--only FILE] [--select EXPR] [--maxfail N] [--option ARG]... [--collect-only] [--signed] "
     "[--events-bytes N] [--scratch DIR] [--random-stream N] "
     "[--default-dtype NAME]\n"
     "       main.py --zygote DESCRIPTOR NAME ROOT [MODULE]..."
@@ -38,7 +39,8 @@ class Arguments:
     def __init__(self, argv):
         self.framework = self.module = self.root = self.events = self.only = self.select = None
         self.scratch = self.default_dtype = None
-        self.options, self.collect_only = [], False
+        self.options, self.collect_only, self.signed = [], False, False
+        self.key = None  # from the zygote alone: other processes' command lines can be read
         numbers = dict(_NUMBERS)
         words = iter(argv)
         for word in words:
@@ -46,6 +48,8 @@ class Arguments:
             name = name[2:] if name.startswith("--") else ""
             if name == "collect-only" and not equals:
                 self.collect_only = True
+            elif name == "signed" and not equals:
+                self.signed = True
             elif name == "option" or name in _VALUES:
                 if not equals:
                     value = next(words, None)
@@ -92,7 +96,7 @@ def main(argv):
     arguments = Arguments(argv)
     driver = _driver_for(arguments.framework)
     only = _read_ids(arguments.only) if arguments.only else None
-    events = Events(arguments.events)
+    events = Events(arguments.events, _key_of(arguments))
     atexit.register(events.check)  # registered first, so called last
     wanted_address.watch()
     os.chdir(arguments.root)
@@ -185,6 +189,23 @@ def _driver_for(framework):
         if error.name == name:
             raise SystemExit("%s\nno such framework: %s" % (_USAGE, framework))
         return _MissingFramework(error)
+
+
+def _key_of(arguments):
+    """The key of the events' MACs: from the zygote, or from stdin, which is empty after that. None
+    if the process was not started by the runner."""
+    if arguments.key or not arguments.signed:
+        return arguments.key and arguments.key.encode()
+    try:
+        if not stat.S_ISFIFO(os.fstat(0).st_mode):
+            return None
+        key = os.read(0, 64)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
+    except OSError:  # started without a stdin
+        return None
+    return key or None
 
 
 def _read_ids(path):

@@ -386,7 +386,7 @@ class _Runner(unittest.TextTestRunner):
 
     def run(self, test):
         result = super().run(test)
-        self.listener.recorder.finish(self._log.closing())
+        self.listener.recorder.finish(self._log.closing(), self._log.is_the_log())
         return result
 
 
@@ -407,6 +407,9 @@ class _Log:
         """The framework's summary, from the rule above "Ran"; "" if there is none."""
         rule = self._tail.rfind("\n" + "-" * 70 + "\nRan ")
         return self._tail[rule + 1 :] if rule >= 0 else ""
+
+    def is_the_log(self):
+        return self._broken or self._descriptor.is_file_of(self._stream)
 
     def write(self, text):
         if self._is_forked():

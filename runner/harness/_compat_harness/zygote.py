@@ -1,8 +1,8 @@
 """Warm start: one process imports what most modules of a suite need, then forks for each module.
 
 The runner talks to it over a SOCK_SEQPACKET socket. A request is one message of words separated by
-NUL: the harness's arguments for the module, an empty word, and the module's environment variables
-as NAME=VALUE. The write end of the module's log comes with it, and in a sandbox the module's socket
+NUL: the harness's arguments for the module, last the key of its events, an empty word, and the
+module's environment variables as NAME=VALUE. The write end of the module's log comes with it, and in a sandbox the module's socket
 to the runner (namespaces.py). The first answer is `ready THREADS`
 or `lost WHAT`; then each request gets `forked PID`, `refused WHY` or `later` (out of processes or
 memory).
@@ -86,7 +86,7 @@ def serve(number, names):
         os.dup2(log, standard)
     os.close(log)
     words, _, variables = message.partition(b"\0\0")
-    argv = [os.fsdecode(word) for word in words.split(b"\0")]
+    argv, key = _without_key([os.fsdecode(word) for word in words.split(b"\0")])
     for variable in filter(None, variables.split(b"\0")):
         name, _, value = variable.partition(b"=")
         os.environb[name] = value
@@ -94,7 +94,13 @@ def serve(number, names):
     _reseed()
     if shim is not None:
         shim.record_anew(counted)
-    return argv
+    return argv + key
+
+
+def _without_key(argv):
+    """The arguments that any process may read, and those that hold the events' key."""
+    at = argv.index("--key") if "--key" in argv[-2:] else len(argv)
+    return argv[:at], argv[at:]
 
 
 def _connection(number):

@@ -137,6 +137,7 @@ class Diagnosis {
         size_t failure;
         DiagnosticStep step;
         int number;
+        std::string key{};  // exec::Job's
     };
 
     // Of one failure until nothing more is to be tried for it, then of the next. Empty: of none.
@@ -173,7 +174,7 @@ class Diagnosis {
         job.test_timeout = ready_.settings.test_timeout();
         job.timeout = std::min(job.timeout, kTestTimesOfAttempt * ready_.settings.test_timeout());
         job.memory_bytes = ready_.suite.limits.memory_bytes;
-        assigned_.push_back({at_, *step, number});
+        assigned_.push_back({at_, *step, number, job.key});
         return job;
     }
 
@@ -217,8 +218,8 @@ class Diagnosis {
         Failure& failure = work_.failures[of.failure];
         const fs::path& folder = execution_.run.folder;
         store::JobResult job =
-            attempt_result(folder, {ready_.suite.framework, isolation_of(ready_)}, failure.module,
-                           of.number, AttemptKind::diagnostic, finished);
+            attempt_result(folder, {ready_.suite.framework, isolation_of(ready_), of.key},
+                           failure.module, of.number, AttemptKind::diagnostic, finished);
         job.only = {failure.test.id};
         job.step = name_of(of.step);
         set_file_names(folder, failure.module, job);

@@ -398,7 +398,7 @@ class _Log:
     def __init__(self, stream, events):
         self._stream, self._descriptor, self._is_forked = stream, events.log, events.is_forked
         self._broken = stream is None
-        self._tail = ""
+        self._tail = self._line = ""  # _line: not yet written
 
     def __getattr__(self, name):
         return getattr(self._stream, name)
@@ -415,6 +415,15 @@ class _Log:
         if self._is_forked():
             return
         self._tail = (self._tail + text)[-_TAIL:]
+        self._line += text
+        if "\n" in text:
+            self.flush()
+
+    def flush(self):
+        """A line is one system call: unittest writes it in pieces, and each wakes the runner."""
+        text, self._line = self._line, ""
+        if not text or self._is_forked():
+            return
         if not self._broken:
             try:
                 self._stream.write(text)
@@ -424,9 +433,6 @@ class _Log:
                 self._broken = True
         with _suppress(OSError):
             self._descriptor.write(text.encode("utf-8", "backslashreplace"))
-
-    def flush(self):
-        """`write` flushes."""
 
 
 # The suite's code, which may raise.

@@ -54,6 +54,16 @@ std::string how_to_rebuild(const std::filesystem::path& file) {
                        shell_quoted(file.parent_path().string()));
 }
 
+constexpr const char* kFreeSpace = "what had finished is stored; free some space and run again";
+
+// SQLite calls it an I/O error where it makes room for its shared memory, and keeps no errno.
+bool has_no_room(const std::filesystem::path& file) {
+    constexpr std::uintmax_t kSharedMemory = 32 << 10;
+    std::error_code error;
+    const auto space = std::filesystem::space(file.parent_path(), error);
+    return !error && space.available < kSharedMemory;
+}
+
 Error to_error(const SqlError& error, const std::filesystem::path& file) {
     const auto make = [&](ErrorKind kind, std::string message, std::string advice) {
         return Error{kind, std::move(message), std::move(advice), file.string()};
@@ -65,8 +75,7 @@ Error to_error(const SqlError& error, const std::filesystem::path& file) {
                         std::string("the database is damaged (") + error.what() + ")",
                         how_to_rebuild(file));
         case SQLITE_FULL:
-            return make(ErrorKind::io, "the disk is full",
-                        "what had finished is stored; free some space and run again");
+            return make(ErrorKind::io, "the disk is full", kFreeSpace);
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
             return make(ErrorKind::busy, "the database is locked by another process",
@@ -76,6 +85,8 @@ Error to_error(const SqlError& error, const std::filesystem::path& file) {
         case SQLITE_PERM:
         case SQLITE_AUTH:
         case SQLITE_IOERR:
+            if (error.code() == SQLITE_IOERR && has_no_room(file))
+                return make(ErrorKind::io, "the disk is full", kFreeSpace);
             return make(ErrorKind::io,
                         std::string("cannot use the database (") + error.what() + ")",
                         "name a folder that can be written with --results");

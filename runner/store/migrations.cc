@@ -36,6 +36,14 @@ Expected<std::int64_t> known_version(Database& database, std::span<const Migrati
     return version;
 }
 
+void take_step(Database& database, const Migration& step) {
+    // Another process may have done this step during the wait for the lock.
+    if (pragma(database, "user_version") >= step.version) return;
+    database.execute(std::string(step.sql));
+    database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
+                                 kApplicationId, step.version));
+}
+
 }  // namespace
 
 std::span<const Migration> migrations() { return kMigrations; }
@@ -43,15 +51,18 @@ std::span<const Migration> migrations() { return kMigrations; }
 Expected<void> migrate(Database& database, std::span<const Migration> steps) {
     auto version = known_version(database, steps);
     if (!version) return tl::unexpected(version.error());
+    // A new database is made as a whole or not at all: on a full disk, half of one would look like
+    // that of an older runner.
+    if (*version == 0) {
+        Transaction transaction(database);
+        for (const Migration& step : steps) take_step(database, step);
+        transaction.commit();
+        return {};
+    }
     for (const Migration& step : steps) {
         if (step.version <= *version) continue;
         Transaction transaction(database);
-        // Another process may have done this step during the wait for the lock.
-        if (pragma(database, "user_version") < step.version) {
-            database.execute(std::string(step.sql));
-            database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
-                                         kApplicationId, step.version));
-        }
+        take_step(database, step);
         transaction.commit();
     }
     return {};
@@ -60,6 +71,10 @@ Expected<void> migrate(Database& database, std::span<const Migration> steps) {
 Expected<void> check_version(Database& database, std::span<const Migration> steps) {
     const auto version = known_version(database, steps);
     if (!version) return tl::unexpected(version.error());
+    // Its maker found no room, or has only begun.
+    if (*version == 0)
+        return fail(ErrorKind::usage, "no run is stored here: its database is empty",
+                    "run a suite first; if that fails, free disk space", database.file().string());
     if (*version < steps.back().version)
         return fail(ErrorKind::database,
                     fmt::format("the database has version {}, older than {}", *version,

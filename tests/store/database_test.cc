@@ -438,10 +438,31 @@ TEST_F(FileTest, ReadsRunsOfOlderVersionsUnchanged) {
     }
 }
 
+TEST_F(FileTest, AFullDiskLeavesNoHalfOfANewDatabase) {
+    for (int room = 0;; ++room) {
+        fs::remove(file);
+        int left = room;
+        try {
+            auto database =
+                Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0});
+            database.set_step_hook([&] { return left-- > 0 ? SQLITE_OK : SQLITE_FULL; });
+            ASSERT_TRUE(migrate(database, migrations()));
+            EXPECT_GT(room, 10);
+            return;
+        } catch (const SqlError& error) {
+            ASSERT_EQ(error.code(), SQLITE_FULL);
+        }
+        const auto opened = Store::open(file, Store::Mode::read_only);
+        ASSERT_FALSE(opened);
+        ASSERT_THAT(opened.error().message, HasSubstr("its database is empty")) << room;
+    }
+}
+
 TEST(Migrations, AFailedStepKeepsThePreviousVersion) {
     constexpr Migration kSteps[] = {{1, "CREATE TABLE a (x);"},
                                     {2, "CREATE TABLE b (x); CREATE TABLE a (x);"}};
     Database database = Database::temporary();
+    ASSERT_TRUE(migrate(database, std::span(kSteps).first(1)));
     EXPECT_THROW(static_cast<void>(migrate(database, kSteps)), SqlError);
     EXPECT_TRUE(check_version(database, std::span(kSteps).first(1)));
     EXPECT_FALSE(check_version(database, kSteps));

@@ -2,8 +2,8 @@
 
 The runner talks to it over a SOCK_SEQPACKET socket. A request is one message of words separated by
 NUL: the harness's arguments for the module, last the key of its events, an empty word, and the
-module's environment variables as NAME=VALUE. The write end of the module's log comes with it, and in a sandbox the module's socket
-to the runner (namespaces.py). The first answer is `ready THREADS`
+module's environment variables as NAME=VALUE. The write end of the module's log comes with it, and
+in a sandbox the module's socket to the runner (namespaces.py). The first answer is `ready THREADS`
 or `lost WHAT`; then each request gets `forked PID`, `refused WHY` or `later` (out of processes or
 memory).
 

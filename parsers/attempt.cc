@@ -55,18 +55,18 @@ void complete_closing(ModuleRecord& record, std::string_view log, bool is_in_log
         record.diagnostics.push_back(
             {"log", static_cast<std::int64_t>(offset), std::move(message)});
     };
-    if (record.closing && !record.from_text && is_in_log) {
+    auto found = find_summary(log, record.framework);
+    if (!found && (!record.closing || is_in_log))
+        add(log.size(), "the framework had finished, but its closing line is not in the log");
+    if (!record.closing) {
+        if (found) record.closing = std::move(found->summary);
+    } else if (is_in_log) {
         if (const auto other = find_contradiction(log, *record.closing, record.framework))
             add(other->begin,
                 fmt::format("{}the closing line in the log is \"{}\", and the framework has "
                             "counted \"{}\"",
                             kContradiction, other->summary.text, record.closing->text));
     }
-    if (record.closing) return;
-    if (auto found = find_summary(log, record.framework))
-        record.closing = std::move(found->summary);
-    else
-        add(log.size(), "the framework had finished, but its closing line is not in the log");
 }
 
 // If a test says only that sub-tests failed, the first of these says why.
@@ -133,7 +133,9 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
                 : std::move(events.record);
     add_crash_excerpts(record, files.log, end);
     if (record.framework.empty()) record.framework = valid_utf8(framework);
-    if (record.finished) complete_closing(record, files.log.text(), closing_in_log);
+    // A text's own closing line is what its record has.
+    if (record.finished)
+        complete_closing(record, files.log.text(), closing_in_log && !record.from_text);
     DevicesResult devices = parse_devices(files.devices);
     record.shim = std::move(devices.shim);
     record.device_events = std::move(devices.events);

@@ -160,6 +160,11 @@ TEST_P(ClosingsInLogs, OfTheLogAreComparedWithTheFrameworksOwn) {
     for (const std::string& text : mismatches(record))
         EXPECT_THAT(text, HasSubstr("contradiction: the closing line in the log is \""));
     EXPECT_THAT(rows(record), ElementsAre("m.py::a passed"));
+    const bool missing = log.find("Ran ") == log.npos && log.find(" in 0.12s ") == log.npos &&
+                         log.find(" in 0.12s\n") == log.npos && log.find("0.12s\x1b") == log.npos;
+    EXPECT_EQ(messages(record).size(), contradicts || missing ? 1u : 0u);
+    if (missing)
+        EXPECT_THAT(messages(record), ElementsAre(HasSubstr("its closing line is not in the log")));
 }
 
 const std::string kOk = unittest_closing(1, "OK"), kPassed = "1 passed in 0.00s";

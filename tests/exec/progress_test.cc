@@ -39,7 +39,7 @@ std::string numbered(int seq, const char* event) {
 
 TEST(Progress, WithAKeyIgnoresLinesWithoutItsMac) {
     const std::string key = new_mac_key();
-    ProgressReader reader("unused", {}, key);
+    ProgressReader reader(std::filesystem::path("unused"), {}, key);
     const auto line = [](int seq, const char* event, const std::string& by) {
         const std::string text =
             fmt::format(R"({{"event": "{}", "pid": 7, "seq": {}, "id": "a")", event, seq);

@@ -104,7 +104,7 @@ def recorded(folder, tests, failing):
     for i in range(1, tests):
         body += f"    def test_{i}(self):\n        {'self.fails(3)' if i <= failing else 'pass'}\n"
     subprocess.run([RUNNER, *suite_of(folder, {"real": body})], cwd=folder, env=ENV, stdout=subprocess.DEVNULL)
-    (file,) = pathlib.Path(folder).glob("results/runs/*/modules/tests/test_real.py/1.events.jsonl")
+    (file,) = pathlib.Path(folder).glob("results/runs/*/modules/tests/test_real.py/1.written/1.events.jsonl")
     lines = []
     for line in file.read_text().splitlines():
         event = json.loads(line)

@@ -294,7 +294,7 @@ def test_an_interrupted_run_is_stored_and_reported(program, running, python, tmp
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        events = list(tmp_path.glob("results/runs/*/modules/tests/test_hang.py/1.events.jsonl"))
+        events = list(tmp_path.glob("results/runs/*/modules/tests/test_hang.py/1.written/1.events.jsonl"))
         if events and '"start"' in events[0].read_text() and "test_2_hangs" in events[0].read_text().rpartition('"start"')[2]:
             break
         time.sleep(0.1)

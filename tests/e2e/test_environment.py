@@ -91,7 +91,7 @@ def test_python_processes_that_ignore_pythonpath_have_the_shim(runner, suite, ow
     cases = {c["id"].rpartition("::")[2]: c for c in result.report["modules"][0]["cases"]}
     assert {name: case["state"] for name, case in cases.items()} == dict.fromkeys(
         ("test_plain", "test_E", "test_I", "test_s", "test_I_pytest"), "passed")
-    record = (result.folder / "modules/tests/test_child.py/1.devices.jsonl").read_text().splitlines()
+    record = (result.folder / "modules/tests/test_child.py/1.written/1.devices.jsonl").read_text().splitlines()
     lines = [json.loads(line) for line in record]
     # Once for each process: the harness, which imports no torch, and its five children.
     assert sorted(line["event"] for line in lines) == ["device"] * 5 + ["session"] * 5 + ["watch"] * 6

@@ -82,7 +82,7 @@ def test_a_termination_cancels_the_job_and_stores_the_run(program, cluster, writ
         process = subprocess.Popen([program, suite, "--python", python, "--shim", "off", "--warm", "off", "--on", "slurm", "--slurm-shards", "2"], cwd=tmp_path,
                                    env={**os.environ, **cluster}, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
-    while not any("test_two" in file.read_text() for file in tmp_path.rglob("test_a.py/*.events.jsonl")):
+    while not any("test_two" in file.read_text() for file in tmp_path.rglob("test_a.py/*/*.events.jsonl")):
         assert time.monotonic() < deadline and process.poll() is None, (tmp_path / "out").read_text()
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)

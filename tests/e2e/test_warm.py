@@ -94,7 +94,7 @@ def attempts(results):
 def record(ran, module):
     """The device record of a module, with processes numbered in order."""
     pids, lines = {}, []
-    for line in (ran.folder / "modules" / module / "1.devices.jsonl").read_text().splitlines():
+    for line in (ran.folder / "modules" / module / "1.written/1.devices.jsonl").read_text().splitlines():
         line = json.loads(line)
         line["pid"] = pids.setdefault(line["pid"], len(pids))
         lines.append(line)

@@ -27,9 +27,9 @@ struct AttemptFiles {
 // ("unittest", "pytest"), and a diagnostic says so. The framework's summary is what the harness
 // says it is, else looked for in the log, only where the framework had finished; one that is
 // missing there then (its output was closed or redirected by the suite, or dropped from a log that
-// grew too long) is a diagnostic, never a mismatch. One that says other numbers than the harness has from
-// the framework is a contradiction. So are events of which the harness wrote none, where the
-// framework's process ended in order. Never fails, on any bytes.
+// grew too long) is a diagnostic, never a mismatch. One that says other numbers than the harness
+// has from the framework is a contradiction. So are events of which the harness wrote none, where
+// the framework's process ended in order. Never fails, on any bytes.
 [[nodiscard]] ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
                                         std::string_view module, const ProcessEnd& end);
 

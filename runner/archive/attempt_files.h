@@ -29,8 +29,8 @@ inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 
 [[nodiscard]] parsers::Isolation isolation_of(const store::RunInfo& run);
 
-// Where the key of an attempt's events is kept, if its record needs one (parsers::needs_key): beside
-// the log, where a sandboxed test does not write.
+// Where the key of an attempt's events is kept, if its record needs one (parsers::needs_key):
+// beside the log, where a sandboxed test does not write.
 [[nodiscard]] std::filesystem::path key_file(const std::filesystem::path& log);
 
 // Those of a stored attempt, named relative to the run's folder; an empty name is no file.

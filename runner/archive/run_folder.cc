@@ -12,9 +12,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "runner/base/isolation/file_tree.h"
+#include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
 #include "runner/base/host.h"
+#include "runner/base/isolation/file_tree.h"
 #include "runner/base/names.h"
 #include "runner/exec/process_table.h"
 
@@ -115,6 +116,16 @@ AttemptNames stored_names(const fs::path& folder, const std::string& module, int
     return names;
 }
 
+void remove_attempt(const fs::path& folder, const std::string& module, int number,
+                    AttemptKind kind) {
+    const AttemptNames names = attempt_names(module, number, kind);
+    const fs::path beside = names.log.parent_path();
+    for (const fs::path& name : {names.log, names.only, key_file(names.log),
+                                 beside / names.events.filename(), beside / names.devices.filename()})
+        remove_file({folder, name});
+    remove_tree(folder / names.events.parent_path());
+}
+
 // A line for each module: of 200,000, one value would take 300 MB.
 Expected<void> write_plan(const RunFolder& run, const RunPlan& plan) {
     const auto text_of = [](const Json& json) {
@@ -194,11 +205,17 @@ bool RunLock::is_held(const fs::path& folder) {
 Expected<std::vector<std::string>> each_file(const fs::path& folder, const RunFileVisitor& visit) {
     std::vector<std::string> others;
     std::error_code error;
-    for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
-         at.increment(error)) {
+    constexpr auto kWhatCanBeRead = fs::directory_options::skip_permission_denied;
+    for (fs::recursive_directory_iterator at(folder, kWhatCanBeRead, error), end;
+         !error && at != end; at.increment(error)) {
         const fs::path name = at->path().lexically_relative(folder);
         struct stat status {};
-        if (::lstat(at->path().c_str(), &status) != 0 || S_ISDIR(status.st_mode)) continue;
+        if (::lstat(at->path().c_str(), &status) != 0) continue;
+        if (S_ISDIR(status.st_mode)) {
+            if (::access(at->path().c_str(), R_OK | X_OK) != 0)
+                others.push_back(fmt::format("{} (a folder that cannot be read)", name.string()));
+            continue;
+        }
         if (!S_ISREG(status.st_mode))
             others.push_back(fmt::format("{} ({})", name.string(), file_kind(status.st_mode)));
         else if (auto seen = visit(name); !seen)

@@ -33,7 +33,7 @@ TempOutput::TempOutput(std::filesystem::path path, std::function<void(bool kept)
       path_(std::move(path)),
       on_interrupt_(std::move(on_interrupt)),
       held_(deciding_, std::defer_lock) {
-    ::signal(kOver, SIG_DFL);
+    before_ = ::signal(kOver, SIG_DFL);  // sigwait gets no signal that is ignored
     ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     watcher_ = std::thread([this] { watch(); });
 }
@@ -45,6 +45,7 @@ TempOutput::~TempOutput() {
     held_.unlock();
     ::pthread_kill(watcher_.native_handle(), kOver);
     watcher_.join();
+    ::signal(kOver, before_);
     ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 

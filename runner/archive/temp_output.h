@@ -30,6 +30,7 @@ class TempOutput {
     void remove() const;
 
     sigset_t signals_;
+    void (*before_)(int) = nullptr;  // what SIGUSR2, which ends the watch, did
     std::filesystem::path path_;
     std::function<void(bool kept)> on_interrupt_;
     std::mutex deciding_;

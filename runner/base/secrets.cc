@@ -8,7 +8,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <string>
 
 #include "runner/base/names.h"
 
@@ -31,27 +31,40 @@ const RE2& assignment() {
     return pattern;
 }
 
-// Where a value stands, each with the value as its group: options of a command line, or of a list of
-// its words, and headers of HTTP (RFC 9110, RFC 6265).
+// Where a value stands, with the value as its group.
+struct Place {
+    const char* pattern;
+    bool after_blank = false;  // of an option: in prose another word may stand there
+};
+
+constexpr const char* kOption =
+    R"re((?i)(?:^|[\s'"\[(])--?(?:token|(?:[a-z0-9]+[-_])*(?:passw(?:or)?d|passphrase|secret)re"
+    R"re(|credentials?|(?:api|access|private)[-_]?key)re"
+    R"re(|(?:access|auth|api|hub|hf|bearer|github|gitlab|oauth)[-_]token)))re";
+constexpr const char* kValue = R"re(('[^'\n]+'?|"[^"\n]+"?|[^\s'",;\])]+))re";
+
+// Options of a command line, or of a list of its words, and headers of HTTP (RFC 9110, RFC 6265).
+constexpr std::array<Place, 6> kPlaces{{
+    {R"re((?:=|['"],?[ \t]*))re"},
+    {R"re([ \t]+)re", true},
+    {R"re((?i)\bauthorization['"]?\s*[:=,]\s*b?['"]?)re"
+     R"re((?:basic|bearer|digest|negotiate|token|apikey)\s+([^\s'",;]+))re"},
+    {R"re((?i)\bauthorization['"]?\s*[:=,]\s*b?['"]?([\w.+=~-]{16,}))re"},
+    {R"re((?i)\bx-(?:[a-z0-9]+-)*(?:key|token|secret)['"]?\s*[:=,]\s*b?['"]?([^\s'",;]{6,}))re"},
+    {R"re(\b(?:Set-)?Cookie['"]?\s*[:,]\s*b?['"]?([^\s='";]+=[^\n'"]+))re"},
+}};
+
+// The first two are of options.
+std::string pattern_of(std::size_t place) {
+    const std::string text = kPlaces[place].pattern;
+    return place < 2 ? kOption + text + kValue : text;
+}
+
 const std::vector<std::unique_ptr<RE2>>& places() {
-    constexpr const char* kOption =
-        R"re((?i)(?:^|[\s'"\[(])--?(?:token|(?:[a-z0-9]+[-_])*(?:passw(?:or)?d|passphrase|secret)re"
-        R"re(|credentials?|(?:api|access|private)[-_]?key)re"
-        R"re(|(?:access|auth|api|hub|hf|bearer|github|gitlab|oauth)[-_]token)))re"
-        R"re((?:=|['"]?,?[ \t]+)('[^'\n]+'?|"[^"\n]+"?|[^\s'",;\])]+))re";
-    constexpr const char* kScheme =
-        R"re((?i)\bauthorization['"]?\s*[:=,]\s*b?['"]?)re"
-        R"re((?:basic|bearer|digest|negotiate|token|apikey)\s+([^\s'",;]+))re";
-    constexpr const char* kNoScheme =
-        R"re((?i)\bauthorization['"]?\s*[:=,]\s*b?['"]?([^\s'",;]{16,}))re";
-    constexpr const char* kOwnHeader =
-        R"re((?i)\bx-(?:[a-z0-9]+-)*(?:key|token|secret)['"]?\s*[:=,]\s*b?['"]?([^\s'",;]{6,}))re";
-    constexpr const char* kCookie =
-        R"re(\b(?:Set-)?Cookie['"]?\s*[:,]\s*b?['"]?([^\s='";]+=[^\n'"]+))re";
     static const auto patterns = [] {
         std::vector<std::unique_ptr<RE2>> all;
-        for (const char* text : {kOption, kScheme, kNoScheme, kOwnHeader, kCookie})
-            all.push_back(std::make_unique<RE2>(text));
+        for (std::size_t i = 0; i < kPlaces.size(); ++i)
+            all.push_back(std::make_unique<RE2>(pattern_of(i)));
         return all;
     }();
     return patterns;
@@ -81,10 +94,25 @@ const RE2& token() {
     return pattern;
 }
 
-// RFC 7468, and PGP's; the end is missing where the text was cut.
+// RFC 7468, and PGP's: lines of base64 and headers, or one line with "\n" for their ends. What only
+// names such a key stays.
 const RE2& private_key() {
-    static const RE2 pattern(R"re((?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)re"
-                             R"re((.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY|$))re");
+    static const RE2 pattern(
+        R"re((?m)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)re"
+        R"re(((?:\r?\n[ \t]*(?:[A-Za-z0-9-]+:[^\n]*|[A-Za-z0-9+/=]*)[ \t]*$)+)re"
+        R"re(|(?:\\[nr]|[A-Za-z0-9+/=])+))re");
+    return pattern;
+}
+
+// Most lines have nothing of all this: one look finds that out.
+const RE2& anything() {
+    static const RE2 pattern([] {
+        std::string text = fmt::format(R"re((?:{})|://|PRIVATE KEY|\b(?:{}))re",
+                                       assignment().pattern(), fmt::join(kTokens, "|"));
+        for (std::size_t i = 0; i < kPlaces.size(); ++i)
+            text += fmt::format("|(?:{})", pattern_of(i));
+        return text;
+    }());
     return pattern;
 }
 
@@ -147,12 +175,19 @@ std::string mask_assignments(std::string_view text) {
     return masked;
 }
 
-std::string mask_places(std::string text, const RE2& place) {
+// "use --password instead"
+bool is_prose(const re2::StringPiece& value) {
+    static const RE2 word("[a-z]+[.:!?]?");
+    return RE2::FullMatch(value, word);
+}
+
+std::string mask_place(std::string text, std::size_t place) {
     std::string masked;
     re2::StringPiece rest(text), value;
-    for (re2::StringPiece before = rest; RE2::FindAndConsume(&rest, place, &value); before = rest) {
+    for (re2::StringPiece before = rest; RE2::FindAndConsume(&rest, *places()[place], &value);
+         before = rest) {
         masked.append(before.data(), value.data());
-        if (is_placeholder({}, value))
+        if (is_placeholder({}, value) || (kPlaces[place].after_blank && is_prose(value)))
             append(masked, value);
         else
             append_mask(masked, value);
@@ -182,7 +217,7 @@ std::string mask_private_keys(std::string text) {
 struct Remembered {
     std::mutex mutex;
     std::vector<std::pair<std::string, std::string>> variables;
-    std::optional<std::vector<std::string>> values;  // with the environment's
+    std::shared_ptr<const std::vector<std::string>> values;  // with the environment's
 };
 Remembered& remembered() {
     static Remembered all;
@@ -191,11 +226,23 @@ Remembered& remembered() {
 
 }  // namespace
 
+namespace {
+
+// Not "MAX_TOKENS=100000", "AUTH_MODE=password", "XAUTHORITY=/home/me/.Xauthority": such values are
+// words of other text.
+bool holds_secret(const std::string& name, const std::string& value) {
+    static const RE2 last("(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|PWD|CREDENTIAL)S?$"), word("[a-z]+");
+    return names_secret(name) && !is_placeholder(name, value) && !value.starts_with('/') &&
+           (RE2::PartialMatch(name, last) || !RE2::FullMatch(value, word));
+}
+
+}  // namespace
+
 std::vector<std::string> secret_values(
     const std::vector<std::pair<std::string, std::string>>& variables) {
     std::vector<std::string> values;
     for (const auto& [name, value] : variables)
-        if (value.size() >= kShortest && is_secret_name(name)) values.push_back(value);
+        if (value.size() >= kShortest && holds_secret(name, value)) values.push_back(value);
     std::sort(values.begin(), values.end(),
               [](const auto& a, const auto& b) { return a.size() > b.size(); });
     return values;
@@ -232,14 +279,16 @@ void remember_secrets(const std::vector<std::pair<std::string, std::string>>& va
 }
 
 std::string mask_own_secrets(std::string_view text) {
-    std::vector<std::string> values;
+    std::shared_ptr<const std::vector<std::string>> values;
     {
         const std::scoped_lock lock(remembered().mutex);
         auto& kept = remembered().values;
-        if (!kept) kept = values_with(remembered().variables);
-        values = *kept;
+        if (!kept)
+            kept = std::make_shared<const std::vector<std::string>>(
+                values_with(remembered().variables));
+        values = kept;
     }
-    return mask_secrets(text, values);
+    return mask_secrets(text, *values);
 }
 
 std::string mask_secrets(std::string_view text, const std::vector<std::string>& values) {
@@ -249,8 +298,10 @@ std::string mask_secrets(std::string_view text, const std::vector<std::string>& 
         for (std::size_t at = masked.find(value); at != std::string::npos;
              at = masked.find(value, at + kMasked.size()))
             masked.replace(at, value.size(), kMasked);
+    if (!RE2::PartialMatch(masked, anything())) return masked;
     masked = mask_private_keys(std::move(masked));
-    for (const auto& place : places()) masked = mask_places(std::move(masked), *place);
+    for (std::size_t place = 0; place < kPlaces.size(); ++place)
+        masked = mask_place(std::move(masked), place);
     masked = mask_url_passwords(mask_assignments(masked));
     RE2::GlobalReplace(&masked, token(), re2::StringPiece(kMasked.data(), kMasked.size()));
     return masked;

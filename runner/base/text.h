@@ -16,8 +16,8 @@ namespace compat {
 // "812 B", "1.4 MiB".
 [[nodiscard]] std::string size_words(std::uint64_t bytes);
 
-// A character beyond ASCII that controls a terminal, or reorders or hides the text around it, such as
-// those for the direction of writing. `bytes` 0: `text` begins with none.
+// A character beyond ASCII that controls a terminal, or reorders or hides the text around it, such
+// as those for the direction of writing. `bytes` 0: `text` begins with none.
 struct Character {
     char32_t code = 0;
     std::size_t bytes = 0;

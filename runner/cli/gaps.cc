@@ -245,7 +245,10 @@ Expected<ExitCode> export_gaps(const GapsRequest& request, const config::Invocat
     const std::string text =
         request.json ? reports::gaps_json(*gaps) : reports::gaps_markdown(*gaps);
     if (request.out.empty()) {
-        display::put(display::people(), text);
+        if (request.json)
+            display::put(display::people(), text);
+        else
+            print("{}", text);
         return ExitCode::ok;
     }
     return write_file(fs::absolute(request.out), text).map([&] {

@@ -82,7 +82,9 @@ std::size_t columns_of(std::string_view text) {
 }
 
 std::string cut_to(std::string_view unmasked, std::size_t columns) {
-    const std::string masked = mask_own_secrets(unmasked);
+    // Where nothing is cut, no part of a secret is left: whoever prints it masks it.
+    const bool fits = columns_of(unmasked) <= columns;
+    const std::string masked = fits ? std::string(unmasked) : mask_own_secrets(unmasked);
     std::string_view text = masked;
     std::string whole, shorter;  // `shorter`: what leaves room for the ellipsis
     std::size_t used = 0;

@@ -72,7 +72,7 @@ bool ProgressReader::is_next(std::int64_t seq) {
 }
 
 void ProgressReader::feed(std::string_view line, bool cut) {
-    if (!key_.empty() && !cut && !has_mac(line, key_)) return;
+    if (!key_.empty() && (cut || !has_mac(line, key_))) return;
     auto event = event_of(line, cut);
     if (!event || event->name.empty() || !event->pid) return;
     if (pid_ == 0) pid_ = *event->pid;

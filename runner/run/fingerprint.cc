@@ -1,5 +1,6 @@
 #include "runner/run/fingerprint.h"
 
+#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -7,7 +8,6 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -28,19 +28,19 @@ plan::Variables masked(plan::Variables variables) {
 
 std::vector<std::string> masked(std::vector<std::string> words) {
     for (auto& word : words) {
-        if (word.find("::") != std::string::npos) continue;  // a test, "a.py::test[KEY=1]"
         // "--env=NAME=VALUE" is one word; the name is what follows.
         const size_t begin = word.starts_with("--env=") ? 6 : 0;
         const size_t equals = word.find('=', begin);
-        if (equals != std::string::npos &&
-            is_secret_name(std::string_view(word).substr(begin, equals - begin)))
+        const auto name = std::string_view(word).substr(begin, equals - std::min(equals, begin));
+        const bool is_test = name.find("::") != name.npos;  // "a.py::test[KEY=1]"
+        if (equals != std::string::npos && !is_test && is_secret_name(name))
             word.replace(equals + 1, std::string::npos, kMasked);
-        word = mask_secrets(word, {});
+        word = is_test ? mask_url_passwords(word) : mask_secrets(word, {});
     }
     // "--password" and its value are two words.
     for (size_t i = 1; i < words.size(); ++i)
-        if (mask_secrets(words[i - 1] + ' ' + words[i], {}) ==
-            fmt::format("{} {}", words[i - 1], kMasked))
+        if (words[i - 1].starts_with('-') && mask_secrets(words[i - 1] + '=' + words[i], {}) ==
+                                                 fmt::format("{}={}", words[i - 1], kMasked))
             words[i] = kMasked;
     return words;
 }

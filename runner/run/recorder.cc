@@ -311,9 +311,7 @@ Step Recorder::resume_module(size_t module, std::vector<store::JobResult> found,
     if (!left) return decide(module);
     // What follows the others is begun again (diagnose.h).
     if (left->kind == AttemptKind::diagnostic) {
-        const auto names = archive::attempt_names(path, number, left->kind);
-        for (const auto* name : {&names.log, &names.events, &names.devices, &names.only})
-            fs::remove(folder_ / *name, error);
+        archive::remove_attempt(folder_, path, number, left->kind);
         return decide(module);
     }
     account(module, left->record);

@@ -69,7 +69,7 @@ reports::CopiedSources read_copies(const reports::ModelBuilder::Copies& copies) 
             sources.left_out.push_back({path, "larger than 2 MiB"});
         } else if (all + size > kCopiesBytes) {
             sources.left_out.push_back({path, "the page has 8 MiB of sources already"});
-        } else if (auto text = read_file(copies.folder / file); !text) {
+        } else if (auto text = read_file(FileBelow(copies.folder, file)); !text) {
             sources.left_out.push_back({path, text.error().message});
         } else {
             all += size;

@@ -15,6 +15,10 @@ TEST(Secrets, AreTheValuesOfVariablesWithSecretNames) {
                                {"PATH", "/usr/bin"},
                                {"DB_PASSWORD", "a longer one"},
                                {"USE_KEYS", "1"},
+                               {"MAX_TOKENS", "100000"},
+                               {"AUTH_MODE", "password"},
+                               {"KEYMAP", "german"},
+                               {"SECRETS_DIR", "/workspace"},
                                {"PWD", "/home/me"}}),
                 ElementsAre("a longer one", "short1"));
 }
@@ -66,6 +70,8 @@ TEST(Secrets, AreValuesOfOptions) {
               "usage: x [--password PASSWORD] [--api-key <key>]"},
              {"--pad-token x --max-new-tokens 20 --key-size 5 --keyword a",
               "--pad-token x --max-new-tokens 20 --key-size 5 --keyword a"},
+             {"use --password instead of --token.", "use --password instead of --token."},
+             {"Authorization::HasSchemeAndValue", "Authorization::HasSchemeAndValue"},
              {"--password $PASSWORD --secret --verbose", "--password $PASSWORD --secret --verbose"}})
         EXPECT_EQ(mask_secrets(text, {}), masked);
 }
@@ -87,6 +93,10 @@ TEST(Secrets, ArePrivateKeys) {
     EXPECT_EQ(mask_secrets("a\n" + begin + "\nMIIE\nabc\n" + end + "\nb", {}),
               "a\n" + begin + "\n<set>\n\n" + end + "\nb");
     EXPECT_EQ(mask_secrets(begin + "\nMIIE\nab", {}), begin + "\n<set>\n") << "it was cut";
+    EXPECT_EQ(mask_secrets("K = '" + begin + R"(\nMIIE\nab\n)" + end + "'", {}),
+              "K = '" + begin + "<set>" + end + "'");
+    EXPECT_EQ(mask_secrets("if '" + begin + "' in text:\n    raise Found(1)", {}),
+              "if '" + begin + "' in text:\n    raise Found(1)");
     EXPECT_EQ(mask_secrets("-----BEGIN PUBLIC KEY-----\nab", {}),
               "-----BEGIN PUBLIC KEY-----\nab");
 }

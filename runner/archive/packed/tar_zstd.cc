@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -306,8 +307,9 @@ class Extractor {
         if (!pax_.path.empty()) name = pax_.path;
         const std::uint64_t length = pax_.size.value_or(*size);
         pax_ = {};
-        if (leads_out(name))
+        if (leads_out(name) || name.size() >= PATH_MAX)
             return tl::unexpected(from_.damaged(fmt::format("it has a file \"{}\"", name)));
+        if (auto taken = take_room(name, length); !taken) return taken;
         if (header.type == '5') return make_directories(folder_ / name);
         if (header.type != '0' && header.type != '\0')
             return tl::unexpected(from_.damaged(fmt::format("\"{}\" is no regular file", name)));
@@ -315,11 +317,17 @@ class Extractor {
                      octal_of(header.mtime).value_or(0));
     }
 
-    Expected<void> write(const FileBelow& to, std::uint64_t size, std::uint64_t mtime) {
+    // A file, and each folder above it, take a block of the disk.
+    Expected<void> take_room(const std::string& name, std::uint64_t size) {
         constexpr std::uint64_t kDiskBlock = 4096;
-        const std::uint64_t bytes = std::max(size, kDiskBlock);
-        if (bytes > left_) return tl::unexpected(too_large());
-        left_ -= bytes;
+        const auto folders = static_cast<std::uint64_t>(std::count(name.begin(), name.end(), '/'));
+        const std::uint64_t rest = left_ - std::min(left_, (folders + 1) * kDiskBlock);
+        if (size > rest) return tl::unexpected(too_large());
+        left_ = rest - size;
+        return {};
+    }
+
+    Expected<void> write(const FileBelow& to, std::uint64_t size, std::uint64_t mtime) {
         const auto out = create_file(to);
         if (!out) return tl::unexpected(out.error());
         int failed = 0;

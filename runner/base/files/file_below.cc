@@ -10,6 +10,8 @@
 #include <cstring>
 #include <optional>
 
+#include "runner/base/isolation/file_tree.h"
+
 namespace compat {
 
 namespace fs = std::filesystem;
@@ -173,8 +175,7 @@ Expected<void> make_empty_folder(const FileBelow& folder) {
     const auto mode = mode_of(holder->get(), name);
     if (mode && !S_ISDIR(*mode))
         return refused_kind("create the folder", folder.path(), *mode, "a folder");
-    std::error_code error;
-    fs::remove_all(folder.path(), error);
+    const std::error_code error = remove_tree(folder.path());
     if (!error && ::mkdirat(holder->get(), name.c_str(), 0777) == 0) return {};
     return refused_errno("create the folder", folder.path(), error ? error.value() : errno, true);
 }

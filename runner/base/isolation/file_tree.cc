@@ -45,10 +45,11 @@ class TreeWalk {
     using Handle = std::function<bool(const Entry&)>;
 
     Handle file, folder_before, folder_after;  // folder_before: whether to enter it
+    bool is_over = false;                      // set by one of these: nothing more is read
 
     void run(OpenFolder top) {
         enter(std::move(top));
-        while (!levels_.empty()) next();
+        while (!levels_.empty() && !is_over) next();
     }
 
   private:
@@ -126,11 +127,12 @@ void walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
     struct stat top {};
     if (::stat(folder.c_str(), &top) != 0) return;
     std::int64_t left = limits.most;
+    TreeWalk walk;
     const auto is_walked = [&](const TreeWalk::Entry& entry) {
-        return --left >= 0 &&
+        walk.is_over = --left < 0;
+        return !walk.is_over &&
                (!limits.one_file_system || entry.found.status.st_dev == top.st_dev);
     };
-    TreeWalk walk;
     walk.file = [&](const TreeWalk::Entry& entry) {
         if (is_walked(entry)) see(entry.found);
         return true;

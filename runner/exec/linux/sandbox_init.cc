@@ -168,7 +168,8 @@ int run_server(const std::vector<std::string>& words, int processes) {
         if (processes >= 0) {
             // Not a number that the program may expect to be free.
             constexpr int kHigh = 221;
-            const int passed_on = ::fcntl(processes, F_DUPFD, kHigh);
+            int passed_on = ::fcntl(processes, F_DUPFD, kHigh);
+            if (passed_on < 0) passed_on = ::dup(processes);  // a low limit on open files
             ::setenv(kProcessesVariable, std::to_string(passed_on).c_str(), 1);
         }
         become(words, 1);

@@ -21,6 +21,7 @@ from _compat_harness.recorder import BROKEN, BROKEN_IN_UNITTEST, Outcome, Record
 from _compat_harness.text_budget import EVENTS_BYTES, TextBudget
 
 FORMAT = 1
+EXIT_NO_KEY = 64  # EX_USAGE
 
 _NUMBERS = {"maxfail": 0, "events-bytes": EVENTS_BYTES, "random-stream": 0}  # name: default
 _VALUES = ("key", "framework", "module", "root", "events", "only", "select", "scratch", "default-dtype", *_NUMBERS)
@@ -193,19 +194,24 @@ def _driver_for(framework):
 
 def _key_of(arguments):
     """The key of the events' MACs: from the zygote, or from stdin, which is empty after that. None
-    if the process was not started by the runner."""
+    if the process was not started by the runner, which drops events without a MAC."""
     if arguments.key or not arguments.signed:
         return arguments.key and arguments.key.encode()
+    key = b""
     try:
-        if not stat.S_ISFIFO(os.fstat(0).st_mode):
-            return None
-        key = os.read(0, 64)
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.close(null)
+        if stat.S_ISFIFO(os.fstat(0).st_mode):
+            key = os.read(0, 64)
+            null = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(null, 0)
+            os.close(null)
     except OSError:  # started without a stdin
-        return None
-    return key or None
+        pass
+    if not key:
+        sys.stderr.write(
+            "runner: the key of the events did not arrive on stdin; start Python so that it keeps its stdin\n"
+        )
+        raise SystemExit(EXIT_NO_KEY)
+    return key
 
 
 def _read_ids(path):

@@ -69,11 +69,7 @@ class Children {
 
 // The runner may have ended before it could store the last one.
 void remove_files(const fs::path& folder, const std::string& module, int number) {
-    const archive::AttemptNames names =
-        archive::attempt_names(module, number, AttemptKind::diagnostic);
-    std::error_code error;
-    for (const auto* name : {&names.log, &names.events, &names.devices, &names.only})
-        fs::remove(folder / *name, error);
+    archive::remove_attempt(folder, module, number, AttemptKind::diagnostic);
 }
 
 Expected<Work> find_work(const store::Store& store, const Execution& execution,

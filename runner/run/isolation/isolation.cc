@@ -45,9 +45,13 @@ fs::path prefix_of(const fs::path& python) { return python.parent_path().parent_
 
 // What a killed runner left.
 void remove_leftovers(const fs::path& folder) {
-    if (const auto tmp = read_file(folder / kTmpNote);
-        tmp && tmp->find("/runner-tmp-") != tmp->npos)
-        remove_tree(*tmp);
+    const auto note = read_file(FileBelow(folder, kTmpNote));
+    const fs::path tmp = note.value_or("");
+    std::error_code error;
+    // Whoever could write here could have written anything.
+    if (tmp.parent_path() == fs::temp_directory_path(error) &&
+        tmp.filename().string().starts_with("runner-tmp-"))
+        remove_tree(tmp);
     remove_tree(folder);
 }
 

@@ -199,16 +199,20 @@ Expected<void> describe(const NightSettings& night, CellResult& result) {
 }  // namespace
 
 CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night,
-                    const std::string& begun,
+                    std::string begun,
                     const std::function<void(const std::string& id)>& on_begin) {
     const SystemClock clock;
     CellResult result{cell};
     result.begun = true;
     CellCommand command = command_of(cell, night);
-    command.request.on_begin = on_begin;
+    command.request.on_begin = [&](const std::string& id) {
+        begun = id;
+        on_begin(id);
+    };
     const SteadyTime start = clock.steady();
-    const auto ran = execute(std::move(command), night, begun);
+    const auto ran = execute(std::move(command), night, std::string(begun));
     result.seconds = std::chrono::duration<double>(clock.steady() - start).count();
+    result.began = begun;
     if (!ran) {
         result.code = exit_code_of(ran.error().kind);
         result.problem = to_line(ran.error());

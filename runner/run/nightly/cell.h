@@ -27,7 +27,7 @@ struct NightSettings {
 // night knows its runs by their ids: clocks may be wrong. Empty, or of no stored run: it begins
 // anew, and `on_begin` is told the id first. Never fails: the result says why it could not run.
 [[nodiscard]] CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night,
-                                  const std::string& begun,
+                                  std::string begun,
                                   const std::function<void(const std::string& id)>& on_begin);
 
 struct CellPlan {

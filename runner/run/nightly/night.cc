@@ -64,6 +64,7 @@ ordered_json cell_json(const CellResult& result) {
                       {"column", result.cell.column},
                       {"torch", text_or_null(result.cell.torch)},
                       {"series", result.cell.series},
+                      {"began", text_or_null(result.began)},
                       {"run", text_or_null(result.run)},
                       {"baseline", text_or_null(result.baseline)},
                       {"verdict", result.verdict()},
@@ -252,9 +253,9 @@ namespace {
 std::map<std::string, std::string> runs_of(const nlohmann::json& summary) {
     std::map<std::string, std::string> runs;
     for (const auto& cell : summary.value("cells", nlohmann::json::array()))
-        if (cell.is_object() && cell.contains("run") && cell["run"].is_string() &&
+        if (cell.is_object() && cell.contains("began") && cell["began"].is_string() &&
             cell.contains("series") && cell["series"].is_string())
-            runs.emplace(cell["series"], cell["run"]);
+            runs.emplace(cell["series"], cell["began"]);
     return runs;
 }
 

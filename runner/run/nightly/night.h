@@ -30,6 +30,7 @@ struct UnexpectedTest {
 struct CellResult {
     suites::NightlyCell cell;
     bool begun = false;
+    std::string began{};    // the id of its last run, which may have ended with an error
     std::string run{};      // empty: none is stored
     std::string problem{};  // why there is no run, or why it could not be compared; empty: none
     ExitCode code = ExitCode::ok;

@@ -71,7 +71,7 @@ Expected<Night> earlier_night(const suites::Nightly& file) {
     night.started = earlier->started;
     for (auto& cell : night.cells)
         if (const auto run = earlier->runs.find(cell.cell.series); run != earlier->runs.end())
-            cell.run = run->second;
+            cell.began = run->second;
     return night;
 }
 
@@ -211,10 +211,10 @@ ExitCode run_cells(const suites::Nightly& file, const NightSettings& settings, N
             if (auto written = write_summary(night); !written) say(to_line(written.error()));
         };
         const auto on_begin = [&](const std::string& id) {
-            night.cells[i].run = id;
+            night.cells[i].began = id;
             keep();
         };
-        night.cells[i] = run_cell(cell, settings, night.cells[i].run, on_begin);
+        night.cells[i] = run_cell(cell, settings, night.cells[i].began, on_begin);
         if (night.cells[i].run.empty()) say(night.cells[i].verdict());
         codes.push_back(night.cells[i].code);
         keep();

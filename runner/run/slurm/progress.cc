@@ -1,11 +1,13 @@
 #include "runner/run/slurm/progress.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <array>
 
 #include "runner/archive/run_record.h"
+#include "runner/base/files/file_below.h"
 #include "runner/base/text.h"
 
 namespace compat::run {
@@ -16,13 +18,18 @@ namespace {
 
 // The whole lines of a file from `read` on, which becomes the end of the last one.
 std::vector<std::string> lines_from(const fs::path& file, std::uint64_t& read) {
-    std::ifstream in(file, std::ios::binary);
-    in.seekg(static_cast<std::streamoff>(read));
+    const auto opened = open_file(file);
+    if (!opened) return {};
+    std::string text;
+    std::array<char, 1 << 14> part;
+    for (ssize_t n = 0; (n = ::pread(opened->get(), part.data(), part.size(),
+                                     static_cast<off_t>(read + text.size()))) > 0;)
+        text.append(part.data(), static_cast<std::size_t>(n));
     std::vector<std::string> lines;
-    for (std::string line; std::getline(in, line) && !in.eof();) {
-        read += line.size() + 1;
-        lines.push_back(std::move(line));
-    }
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
+        lines.push_back(text.substr(begin, end - begin));
+    read += begin;
     return lines;
 }
 

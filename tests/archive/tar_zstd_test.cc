@@ -160,6 +160,9 @@ TEST_F(TarZstd, WhatUnpacksToMoreThanARunDoesIsRefused) {
     EXPECT_THAT(refused.error().message, HasSubstr("this archive unpacks to more than 12.9 KiB"));
     EXPECT_FALSE(fs::exists(out() / "c"));
     EXPECT_TRUE(extract_tar_zstd(archive(), out(), 5000 + 2 * 4096));
+    pack({{"in/two/folders", "x"}});
+    EXPECT_FALSE(extract_tar_zstd(archive(), out(), 3 * 4096 - 1)) << "folders take room, too";
+    EXPECT_TRUE(extract_tar_zstd(archive(), out(), 3 * 4096));
 }
 
 TEST_F(TarZstd, LinksAreNotPacked) {

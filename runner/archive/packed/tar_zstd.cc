@@ -321,9 +321,10 @@ class Extractor {
     Expected<void> take_room(const std::string& name, std::uint64_t size) {
         constexpr std::uint64_t kDiskBlock = 4096;
         const auto folders = static_cast<std::uint64_t>(std::count(name.begin(), name.end(), '/'));
-        const std::uint64_t rest = left_ - std::min(left_, (folders + 1) * kDiskBlock);
-        if (size > rest) return tl::unexpected(too_large());
-        left_ = rest - size;
+        const std::uint64_t rest = left_ - std::min(left_, folders * kDiskBlock);
+        const std::uint64_t bytes = std::max(size, kDiskBlock);
+        if (bytes > rest) return tl::unexpected(too_large());
+        left_ = rest - bytes;
         return {};
     }
 

@@ -63,11 +63,13 @@ parsers::LineSource lines_of(FileBelow file, std::uint64_t most) {
 
 parsers::TextSource text_of(FileBelow file, std::uint64_t most) {
     return parsers::TextSource::Read([file = std::move(file), most] {
-        const auto read = read_file(file, most);
-        const bool refused = !read && read.error().kind == ErrorKind::usage;
-        const std::string text =
-            refused ? fmt::format("[runner: {}]\n", read.error().message) : read.value_or("");
-        return text.find(kSourceCopies) == text.npos ? text : with_source_paths(text);
+        std::string text;  // of many MiB, so that it is moved
+        if (auto read = read_file(file, most))
+            text = std::move(*read);
+        else if (read.error().kind == ErrorKind::usage)
+            text = fmt::format("[runner: {}]\n", read.error().message);
+        if (text.find(kSourceCopies) != text.npos) text = with_source_paths(text);
+        return text;
     });
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -120,9 +121,9 @@ void remove_attempt(const fs::path& folder, const std::string& module, int numbe
                     AttemptKind kind) {
     const AttemptNames names = attempt_names(module, number, kind);
     const fs::path beside = names.log.parent_path();
-    for (const fs::path& name : {names.log, names.only, key_file(names.log),
-                                 beside / names.events.filename(), beside / names.devices.filename()})
-        remove_file({folder, name});
+    const std::array files{names.log, names.only, key_file(names.log),
+                           beside / names.events.filename(), beside / names.devices.filename()};
+    for (const fs::path& name : files) remove_file({folder, name});
     remove_tree(folder / names.events.parent_path());
 }
 

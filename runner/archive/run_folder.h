@@ -37,11 +37,11 @@ struct AttemptNames {
 };
 [[nodiscard]] AttemptNames attempt_names(const std::string& module, int number, AttemptKind kind);
 // As they are in the run's `folder`: older runners put events and devices beside the log.
-// All files of an attempt that is begun again, in either layout.
-void remove_attempt(const std::filesystem::path& folder, const std::string& module, int number,
-                    AttemptKind kind);
 [[nodiscard]] AttemptNames stored_names(const std::filesystem::path& folder,
                                         const std::string& module, int number, AttemptKind kind);
+// Removes all files of an attempt, whichever runner made them.
+void remove_attempt(const std::filesystem::path& folder, const std::string& module, int number,
+                    AttemptKind kind);
 
 // plan.json (docs/reference/file-formats.md): what was asked for, in a form that does not depend on
 // how it was typed.

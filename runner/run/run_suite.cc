@@ -28,7 +28,7 @@ using display::print;
 
 namespace {
 
-// Runs are sorted by the time at which they began: what a wrong clock says is told.
+// Runs are sorted by their start times, so a wrong clock puts them in the wrong order.
 std::string note_of_later_run(const store::Store& store, const std::string& series,
                               WallTime started) {
     const auto later = store.later_run(series, started);

@@ -44,7 +44,7 @@ struct RunRequest {
     int repeat = 1;         // runs, one after the other
     std::string repeat_of;  // the first of them; empty: this run
     std::string column;     // of a nightly matrix, by its name; empty: of none
-    // Told the run's id before anything of it is stored; empty: nobody asks.
+    // Called with the run's id before the run is stored; may be empty.
     std::function<void(const std::string& id)> on_begin{};
     // Stored even if it selected no test: other runs are compared with it.
     bool keep_empty = false;

@@ -23,12 +23,21 @@ class TemporaryFolder {
         namespace fs = std::filesystem;
         std::error_code error;
         std::string pattern =
-            (fs::temp_directory_path(error) / fmt::format("runner-{}-XXXXXX", name)).string();
+            (fs::temp_directory_path(error) / (start_of_name(name) + "XXXXXX")).string();
         if (error || !::mkdtemp(pattern.data()))
             return fail(ErrorKind::io, "cannot make a temporary folder",
                         "set TMPDIR to a folder that can be written", pattern);
         const fs::path real = fs::canonical(pattern, error);
         return TemporaryFolder(error ? fs::path(pattern) : real);
+    }
+    // Whether a path from an untrusted file can be that of a folder from `create(name)`.
+    [[nodiscard]] static bool may_have_made(const std::filesystem::path& path,
+                                            std::string_view name) {
+        namespace fs = std::filesystem;
+        std::error_code error;
+        const fs::path parent = fs::canonical(fs::temp_directory_path(error), error);
+        return !error && path.parent_path() == parent &&
+               path.filename().string().starts_with(start_of_name(name));
     }
     TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
     TemporaryFolder& operator=(TemporaryFolder&&) = delete;
@@ -38,6 +47,9 @@ class TemporaryFolder {
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
   private:
+    static std::string start_of_name(std::string_view name) {
+        return fmt::format("runner-{}-", name);
+    }
     explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
     std::filesystem::path path_;
 };

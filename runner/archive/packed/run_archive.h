@@ -22,7 +22,7 @@ inline constexpr std::string_view kArchiveSuffix = ".tar.zst";
 [[nodiscard]] Expected<std::vector<std::string>> archive_run(const std::filesystem::path& results,
                                          const std::string& id, const std::filesystem::path& out);
 
-// Whether commands refuse to unpack this archive of so many bytes of files.
+// Whether commands refuse to unpack this archive, because its files have so many bytes.
 [[nodiscard]] bool is_too_large(const std::filesystem::path& archive, std::uint64_t files);
 
 // Makes a results folder of an archive in the empty folder `results`: its files, and of a run that

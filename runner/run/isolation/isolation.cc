@@ -23,6 +23,7 @@ namespace {
 
 constexpr const char* kFolder = "isolation";
 constexpr const char* kTmpNote = "tmp";  // a file with the path of TMPDIR
+constexpr std::string_view kTmpName = "tmp";
 
 // Of the account, and what HOME says.
 std::vector<fs::path> homes_of_user() {
@@ -47,17 +48,14 @@ fs::path prefix_of(const fs::path& python) { return python.parent_path().parent_
 void remove_leftovers(const fs::path& folder) {
     const auto note = read_file(FileBelow(folder, kTmpNote));
     const fs::path tmp = note.value_or("");
-    std::error_code error;
-    // Whoever could write here could have written anything.
-    if (tmp.parent_path() == fs::temp_directory_path(error) &&
-        tmp.filename().string().starts_with("runner-tmp-"))
-        remove_tree(tmp);
+    // A test may have changed the note.
+    if (TemporaryFolder::may_have_made(tmp, kTmpName)) remove_tree(tmp);
     remove_tree(folder);
 }
 
 Expected<TemporaryFolder> make_tmp(const fs::path& folder) {
     // Not below the run's folder: sockets in it have paths of 107 bytes at most.
-    auto tmp = TemporaryFolder::create("tmp");
+    auto tmp = TemporaryFolder::create(kTmpName);
     if (!tmp) return tmp;
     return write_file(folder / kTmpNote, tmp->path().string()).map([&] { return std::move(*tmp); });
 }

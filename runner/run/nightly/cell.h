@@ -23,9 +23,9 @@ struct NightSettings {
     int verbosity = 0;
 };
 
-// Runs the cell, or continues its run of this night, `begun`, or leaves it if it is complete. A
-// night knows its runs by their ids: clocks may be wrong. Empty, or of no stored run: it begins
-// anew, and `on_begin` is told the id first. Never fails: the result says why it could not run.
+// Runs the cell. `begun` is the id of its run in this night, if there is one: that run continues,
+// or stays if it is complete. If `begun` is empty or its run is not stored, a new run starts, and
+// `on_begin` is called with its id. Never fails: the result says why the cell could not run.
 [[nodiscard]] CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night,
                                   std::string begun,
                                   const std::function<void(const std::string& id)>& on_begin);

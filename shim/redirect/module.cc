@@ -13,6 +13,7 @@
 #include "redirect/cuda.h"
 #include "redirect/fallbacks.h"
 #include "redirect/force.h"
+#include "redirect/kernel.h"
 #include "redirect/out_check.h"
 #include "redirect/override.h"
 #include "redirect/registration.h"
@@ -110,6 +111,7 @@ PYBIND11_MODULE(_compat_redirect, module) {
     module.def("register_autocast", &register_autocast);
     module.def("include_this_thread", &include_this_thread, py::arg("included"));
     module.def("this_thread_included", &this_thread_included);
+    module.attr("MODE_KEY") = c10::toString(kModeKey);  // what it includes
 
     module.def("redirect", &redirect_by_name, py::arg("symbol"), py::arg("device"));
     module.def(

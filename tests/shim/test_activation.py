@@ -133,6 +133,22 @@ print(json.dumps([
     assert answer == [VERSION, "cpu", True, "cpu", True, 7, 0, True]
 
 
+def test_a_late_activation_is_known_to_the_compiler(starting_child):
+    script = """
+import json, torch, torch._dynamo
+@torch.compile(backend="eager", fullgraph=True)
+def asks(x):
+    return x + 1 if torch.cuda.is_available() else x
+before = asks(torch.zeros(1)).item()
+import TorchDevice
+torch._dynamo.reset()
+x = torch.zeros(1)
+print(json.dumps([before, asks(x).item(), torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)).item()]))
+"""
+    answer = starting_child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
+    assert answer == [0.0, 1.0, 1.0]
+
+
 def test_torchdevice_does_nothing_without_the_variable(starting_child):
     script = """
 import json, torch, TorchDevice

@@ -10,7 +10,9 @@ from machinery import cases
 
 HERE = pathlib.Path(__file__).parent
 
-GROUPS = ("compiling", "inductor", "tracing", "transforms", "objects", "distributed")
+GROUPS = (
+    "compiling", "inductor", "tracing", "transforms", "higher_order", "objects", "distributed",
+)  # fmt: skip
 # Groups whose cases return an answer for each ask().
 ASKING = ("threads", "forks", "fresh")
 # Fresh processes that are, half of them, a fork server's, which serves more than one test.

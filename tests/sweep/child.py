@@ -1,6 +1,6 @@
 """Runs one side of the sweep: PyTorch's own samples. Writes the results entry by entry.
 
-    child.py OUT NAME…      each NAME as `names()` gives them: ops/add, modules/nn.Linear, optims/Adam
+    child.py OUT NAME…      each NAME as `entries()` gives them: ops/add, modules/nn.Linear, export/add
 
 Both sides ask for "cuda". With the shim, the shim redirects the requests. Without it, samples are
 made under `Reference`, which sends requests for CUDA to the CPU; the tested op then runs plainly.
@@ -22,6 +22,7 @@ from torch.testing._internal import common_modules as modules
 from torch.testing._internal import common_optimizers as optims
 from torch.utils import _pytree as pytree
 
+import transforms
 import values
 
 try:
@@ -60,7 +61,7 @@ class Reference(TorchFunctionMode):
         finally:
             self.generator.set_state(torch.get_rng_state())
             torch.set_rng_state(cpu_state)
-        if isinstance(result, torch.Tensor) and result.layout == torch.strided:
+        if has_an_address(result):
             self.made[result.untyped_storage().data_ptr()] = result
         return result
 
@@ -71,9 +72,17 @@ class Reference(TorchFunctionMode):
         tensors = [leaf for leaf in pytree.tree_leaves(called) if isinstance(leaf, torch.Tensor)]
         return (
             bool(tensors)
-            and tensors[0].layout == torch.strided
+            and has_an_address(tensors[0])
             and tensors[0].untyped_storage().data_ptr() in self.made
         )
+
+
+def has_an_address(value):
+    return (
+        isinstance(value, torch.Tensor)
+        and value.layout == torch.strided
+        and not torch._C._functorch.is_functorch_wrapped_tensor(value)
+    )
 
 
 def names_cuda(value):
@@ -219,6 +228,7 @@ def entries():
             yield f"modules/{info.name}", module_samples, info
     for info in optims.optim_db:
         yield f"optims/{info.optim_cls.__name__}", optim_samples, info
+    yield from transforms.entries(op_samples, DTYPE)
 
 
 def error(caught):

@@ -105,6 +105,19 @@ def activate_late(torch):
             if "torch.mps.streams" in sys.modules and _mps_is_ours():
                 _build_again("torch.mps.streams", torch.mps)
             finish(torch)
+            _tell_the_compiler()
+
+
+def _tell_the_compiler():
+    """Dynamo knows functions of torch as objects, which it listed when it was imported."""
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    traced = sys.modules.get("torch._dynamo.variables.torch")
+    if rules is None or traced is None:
+        return
+    rules.clear_lru_cache()
+    traced.TorchInGraphFunctionVariable._get_handlers.cache_clear()
+    for listed in [each for each in vars(traced).values() if isinstance(each, dict)]:
+        listed.update({ours: listed[original] for original, ours in patching.replaced if original in listed})
 
 
 def _mps_is_ours():

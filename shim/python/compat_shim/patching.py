@@ -3,6 +3,7 @@
 import functools
 import sys
 
+replaced = []  # (original, ours) of each function
 missing = []  # what this torch lacks: full names, and features that are off without a C++ function
 
 
@@ -28,4 +29,5 @@ def patch(owner, name, wrapper):
     replacement = wrapper(original)
     if callable(original) and not isinstance(replacement, (property, type)):
         replacement = functools.wraps(original)(replacement)
+        replaced.append((original, replacement))
     setattr(holder, name, staticmethod(replacement) if name == "__new__" else replacement)

@@ -52,6 +52,7 @@ class Redirection:
         )
         self._native.include_this_thread(True)
         self._follow_threads()
+        self._dispatch_in_python(torch)
         remedies.for_any(torch, self._native)
         distributed.apply(torch, self._native)
         if self._settings.host != "cuda":
@@ -69,6 +70,19 @@ class Redirection:
             )
         if torch.cuda.is_available():
             torch.cuda.init()
+
+    def _dispatch_in_python(self, torch):
+        """Higher-order operators and those of script objects are dispatched in torch's Python, which
+        knows no fallthrough for our key: they have no kernel of ours."""
+        key = torch._C._dispatch_key_parse(self._native.MODE_KEY)
+
+        def without_our_key(extract):
+            def key_extractor(tensors, key_mask):
+                return extract(tensors, key_mask.remove(key))
+
+            return key_extractor
+
+        patching.patch("torch._ops", "key_extractor", without_our_key)
 
     def _follow_threads(self):
         """A thread starts with its own dispatch keys."""

@@ -13,6 +13,9 @@
 
 namespace compat::shim {
 
+// torch.Generator of a device that is redirected, on any host. Once, with the GIL held.
+void install_generators();
+
 // Installs hooks, guard and allocator, once, for the life of the process. Needs the GIL.
 void install_cuda();
 

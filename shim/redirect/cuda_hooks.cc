@@ -1,7 +1,9 @@
-// The CUDA hooks of the pretended CUDA device.
+// The hooks of the pretended CUDA device, and of MPS where the host lacks it.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
+#include <ATen/detail/MPSHooksInterface.h>
 
+#include "redirect/accelerator.h"
 #include "redirect/cuda.h"
 #include "redirect/state.h"
 #include "runtime/hooks.h"
@@ -10,6 +12,14 @@ namespace compat::shim {
 namespace {
 
 OpId generator_symbol = 0;
+
+at::Generator redirected_generator(c10::Device asked) {
+    const c10::Device device = redirect(generator_symbol, asked);
+    if (device.is_cpu()) return at::detail::createCPUGenerator();
+    return at::globalContext()
+        .getAcceleratorHooksInterface(device.type())
+        .getNewGenerator(device.index());
+}
 
 // One device, cuda:0. Its tensors are on the CPU.
 class HostHooks : public CudaHooks {
@@ -25,8 +35,7 @@ class HostHooks : public CudaHooks {
         return default_cuda_generator();
     }
     at::Generator getNewGenerator(c10::DeviceIndex index) const override {
-        (void)redirect(generator_symbol, {c10::kCUDA, index});
-        return at::detail::createCPUGenerator();
+        return redirected_generator({c10::kCUDA, index});
     }
 };
 
@@ -38,29 +47,31 @@ class AcceleratorHooks final : public HostHooks {
     bool hasCUDA() const override { return false; }
 
     const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
-        return host().getDefaultGenerator(0);
+        return accelerator_generator();
     }
-    at::Generator getNewGenerator(c10::DeviceIndex index) const override {
-        const c10::Device device = redirect(generator_symbol, {c10::kCUDA, index});
-        return device.is_cpu() ? at::detail::createCPUGenerator()
-                               : host().getNewGenerator(device.index());
-    }
+};
 
-  private:
-    static const at::AcceleratorHooksInterface& host() {
-        return at::globalContext().getAcceleratorHooksInterface(host_type());
+// There is no MPS; what its generators are asked for is redirected, as its tensors are.
+class NoMpsHooks final : public at::MPSHooksInterface {
+  public:
+    at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+        return redirected_generator({c10::kMPS, index});
     }
 };
 
 }  // namespace
 
 void install_hooks() {
-    generator_symbol = Recorder::instance().op_id("torch.Generator");
     const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
     if (host_type() == c10::kCPU)
         replace_hooks<HostHooks>(hooks);
     else
         replace_hooks<AcceleratorHooks>(hooks);
+}
+
+void install_generators() {
+    generator_symbol = Recorder::instance().op_id("torch.Generator");
+    if (host_type() != c10::kMPS) replace_hooks<NoMpsHooks>(at::detail::getMPSHooks());
 }
 
 void install_cuda() {

@@ -77,6 +77,7 @@ const std::vector<std::string>& replace_functions() {
 // Returns what is off in this torch.
 std::vector<std::string> install(const std::vector<py::object>& types,
                                  const std::vector<py::object>& functions) {
+    install_generators();
     if (host_type() != c10::kCUDA) install_cuda();
     install_override(borrowed(types), borrowed(functions));
     const auto& missing = replace_functions();

@@ -89,6 +89,8 @@ class Accelerator {
     // Throw upstream's error if no kernel takes such an argument, or returns such a new tensor.
     virtual void check_argument(c10::ScalarType) const {}
     virtual void check_result(std::size_t /*dimensions*/) const {}
+    // Throws upstream's error for tensors of the host that came here with a generator of the device.
+    virtual void refuse_host_tensors() const = 0;
     // Throws upstream's error if a tensor of the device cannot be copied to this one of the host.
     virtual void check_host_copy(const at::Tensor& /*to*/, const at::Tensor& /*from*/) const {}
     // Dtypes of its tensors, as torch.accelerator.get_device_capability() lists them.

@@ -63,6 +63,10 @@ class Cuda final : public Accelerator {
             "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
             "assertions.\n");
     }
+    // The kernel is chosen by the tensors' device, and checks its generator.
+    void refuse_host_tensors() const override {
+        TORCH_CHECK(false, "Expected a 'cpu' device type for generator but found 'cuda'");
+    }
     // c10/cuda/CUDACachingAllocator.cpp
     void out_of_memory(c10::Device device, std::int64_t wanted, std::int64_t limit,
                        std::int64_t taken) const override {

@@ -77,7 +77,7 @@ class DeviceGenerator final : public c10::GeneratorImpl {
 }  // namespace
 
 at::Generator new_generator(c10::Device device) {
-    return at::make_generator<DeviceGenerator>(with_index(device));
+    return at::make_generator<DeviceGenerator>(device);
 }
 
 const at::Generator& default_generator(int device) {

@@ -10,6 +10,7 @@
 namespace compat::shim::simulate {
 
 [[nodiscard]] const at::Generator& default_generator(int device);
+// Its device is as given: CUDA's can lack an index.
 [[nodiscard]] at::Generator new_generator(c10::Device device);
 
 // A CPU generator with the numbers of `generator`'s next draw, which counts as drawn. Throws if it

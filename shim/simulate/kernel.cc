@@ -6,6 +6,7 @@
 #include <ATen/core/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -64,10 +65,14 @@ c10::SmallVector<Kernel::Argument, 12> arguments_of(const c10::FunctionSchema& s
     return arguments;
 }
 
+bool has_generator(Arguments arguments) {
+    return std::ranges::any_of(arguments, [](const Kernel::Argument& argument) {
+        return argument.kind == Kernel::Kind::generator;
+    });
+}
+
 bool draws_without_generator(const c10::OperatorHandle& op, Arguments arguments) {
-    for (const auto& argument : arguments)
-        if (argument.kind == Kernel::Kind::generator) return false;
-    return op.hasTag(at::Tag::nondeterministic_seeded);
+    return !has_generator(arguments) && op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
 // One call of an operator: its arguments and what is known of them.
@@ -82,6 +87,8 @@ class Call {
           aliases_(results_) {}
 
     void check(const Operator& row);
+    // Of an op with a Generator argument.
+    void check_drawn();
     void choose_results_device();
     [[nodiscard]] Values values() const { return Values(stack_).slice(base_, arguments_.size()); }
     // Dtypes and errors are then the CPU's, not the device's.
@@ -101,6 +108,7 @@ class Call {
     void check_indices();
     void check_types();
     void note_items();
+    void lend_generator(c10::IValue& value);
     void run_on_aliases(bool seeded, bool dense, bool divides, Computation computation);
     [[nodiscard]] at::Tensor alias_of(const at::Tensor& tensor, bool written, const Rules* rules);
 
@@ -186,6 +194,19 @@ void Call::note_items() {
     if (!items_.empty()) common_ = items_[0];
 }
 
+// The dispatcher reads a generator's device as it reads a tensor's: one of the device brings tensors of
+// the host here.
+void Call::check_drawn() {
+    bool host = false, ours = false;
+    for (std::size_t i = 0; i < arguments_.size(); ++i)
+        each_tensor(value(i), [&](const at::Tensor& tensor) {
+            (CpuAliases::is_ours(tensor) ? ours : host) = true;
+        });
+    if (ours || !host) return;
+    results_ = kHostDevice;
+    accelerator().refuse_host_tensors();
+}
+
 void Call::choose_results_device() {
     const c10::DeviceType ours = accelerator().type();
     if (common_ && common_->type() == ours) results_ = *common_;
@@ -224,14 +245,21 @@ void Call::to_cpu(const Rules* rules) {
                     each = kHostDevice;
                 break;
             case Kernel::Kind::generator:
-                if (!results_.is_cpu())
-                    each = lend(each.isGenerator() ? each.toGenerator()
-                                                   : default_generator(results_.index()));
+                lend_generator(each);
                 break;
             case Kernel::Kind::other:
                 break;
         }
     }
+}
+
+// A fallback of torch leaves the argument alone: the CPU's kernel accepts the CPU's generators.
+void Call::lend_generator(c10::IValue& value) {
+    if (falls_back_) return;
+    if (value.isGenerator() && !(results_.is_cpu() && value.toGenerator().device().is_cpu()))
+        value = lend(value.toGenerator());
+    else if (!results_.is_cpu())
+        value = lend(default_generator(results_.index()));
 }
 
 at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* rules) {
@@ -261,7 +289,7 @@ void Call::run(bool seeded, bool dense, bool divides, Computation computation) {
 void Call::run_on_aliases(bool seeded, bool dense, bool divides, Computation computation) {
     std::optional<at::Generator> lent;
     std::optional<DrawFrom> drawing;
-    if (seeded && !results_.is_cpu()) {
+    if (seeded && !results_.is_cpu() && !falls_back_) {
         lent = lend(default_generator(results_.index()));
         drawing.emplace(*lent);
     }
@@ -336,6 +364,7 @@ Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
     : row_(row),
       arguments_(arguments_of(op.schema())),
       rules_(accelerator().refusals(), accelerator().computed(), row.name, op.schema()),
+      draws_(has_generator(arguments_)),
       seeded_(draws_without_generator(op, arguments_)),
       divides_(divides(row.name)),
       computation_(accelerator().computation(row.name)) {}
@@ -345,7 +374,10 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     count_kernel();
     Call call(op, *stack, arguments_);
     rules_.check(op, call.values());
-    go_on_past(op, [&] { call.check(row_); });
+    go_on_past(op, [&] {
+        call.check(row_);
+        if (draws_) call.check_drawn();
+    });
     call.choose_results_device();
     call.to_cpu(&rules_);
     call.run(seeded_, row_.key == accelerator().keys().dense, divides_, computation_);

@@ -32,6 +32,7 @@ class Kernel final : public c10::OperatorKernel {
     Operator row_;
     c10::SmallVector<Argument, 12> arguments_;
     Rules rules_;
+    bool draws_;               // has a Generator argument
     bool seeded_;              // draws random numbers and has no Generator argument
     bool divides_;             // integers, which the CPU does not by zero
     Computation computation_;  // null: the CPU's kernel

@@ -274,6 +274,10 @@ class Mps final : public Accelerator {
         TORCH_CHECK(false, "Expected a MPS device with index 0, but got mps:", index);
         std::abort();
     }
+    // aten/src/ATen/native/mps/OperationUtils.mm, for the result of a graph of random numbers
+    void refuse_host_tensors() const override {
+        TORCH_CHECK(false, "Placeholder storage has not been allocated on MPS device!");
+    }
     // aten/src/ATen/mps/MPSAllocator.mm
     void out_of_memory(c10::Device, std::int64_t wanted, std::int64_t limit,
                        std::int64_t taken) const override {

@@ -341,6 +341,11 @@ bool grows_unevenly(const c10::FunctionSchema& schema, Values values) {
            (sizes->out_height % sizes->in_height != 0 || sizes->out_width % sizes->in_width != 0);
 }
 
+bool drawn_on_host(const c10::FunctionSchema& schema, Values values) {
+    const c10::IValue* generator = named(schema, values, "generator");
+    return generator && generator->isGenerator() && generator->toGenerator().device().is_cpu();
+}
+
 bool half_to_float(const c10::FunctionSchema& schema, Values values) {
     return is(schema, values, "half_to_float", true);
 }

@@ -104,6 +104,7 @@ bool complex_factor(const c10::FunctionSchema& schema, Values values);
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values);
 bool empty_batches(const c10::FunctionSchema& schema, Values values);
 bool empty_matrices(const c10::FunctionSchema& schema, Values values);
+bool drawn_on_host(const c10::FunctionSchema& schema, Values values);
 bool drops(const c10::FunctionSchema& schema, Values values);
 bool extreme_into_strided(const c10::FunctionSchema& schema, Values values);
 bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values);

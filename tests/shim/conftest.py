@@ -239,3 +239,29 @@ def on_cuda(warm_child):
         )
 
     return run
+
+
+SIMULATED = {"mps": {"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"},
+           "cuda": {"TORCHDEVICE_SIMULATE": "cuda"}}  # fmt: skip
+ON_DEVICE = """
+import json, sys, torch
+from torch.nn import functional as F
+d = {device!r}
+here = torch.ones(1, device=d).device
+def on(values, dtype=None): return torch.tensor(values, dtype=dtype, device=d)
+def raised(call, *args, **kwargs):
+    try: call(*args, **kwargs)
+    except Exception as error: return [type(error).__name__, str(error)]
+"""
+
+
+@pytest.fixture(params=SIMULATED)
+def on_device(request, warm_child):
+    """Runs a script with a simulated device `d`; its last line of output is JSON. `on_device.name` is
+    "mps" or "cuda"."""
+
+    def run(script, **env):
+        return warm_child(ON_DEVICE.format(device=request.param) + script, env={**SIMULATED[request.param], **env})
+
+    run.name = request.param
+    return run

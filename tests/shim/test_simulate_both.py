@@ -5,30 +5,7 @@ import importlib.metadata
 
 import pytest
 
-DEVICES = {"mps": {"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"},
-           "cuda": {"TORCHDEVICE_SIMULATE": "cuda"}}  # fmt: skip
-SETUP = """
-import json, sys, torch
-from torch.nn import functional as F
-d = {device!r}
-here = torch.ones(1, device=d).device
-def on(values, dtype=None): return torch.tensor(values, dtype=dtype, device=d)
-def raised(call, *args, **kwargs):
-    try: call(*args, **kwargs)
-    except Exception as error: return [type(error).__name__, str(error)]
-"""
-
-
-@pytest.fixture(params=DEVICES)
-def on_device(request, warm_child):
-    """Runs a script with a simulated device `d`; its last line of output is JSON. `on_device.name` is
-    "mps" or "cuda"."""
-
-    def run(script, **env):
-        return warm_child(SETUP.format(device=request.param) + script, env={**DEVICES[request.param], **env})
-
-    run.name = request.param
-    return run
+from conftest import ON_DEVICE, SIMULATED
 
 
 def test_torchscript_indexes_with_tensors(on_device):
@@ -214,24 +191,24 @@ print(json.dumps([total, limit]))
 
 
 @pytest.mark.parametrize("size", ["8X", "0", "-1G", "G"])
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", SIMULATED)
 def test_a_memory_size_that_is_none_is_refused(device, warm_child, size):
-    ran = warm_child("import torch", env={**DEVICES[device], "TORCHDEVICE_DEVICE_MEMORY": size})
+    ran = warm_child("import torch", env={**SIMULATED[device], "TORCHDEVICE_DEVICE_MEMORY": size})
     assert ran.returncode != 0
     assert f"TORCHDEVICE_DEVICE_MEMORY={size}: must be a size" in ran.stderr
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", SIMULATED)
 def test_a_default_dtype_of_float64_leaves_the_end_of_the_process_alone(device, child):
     """The wait for autograd at exit computes on the device by itself."""
     ran = child(
-        SETUP.format(device=device) + """
+        ON_DEVICE.format(device=device) + """
 torch.set_default_dtype(torch.float64)
 x = torch.ones(2, 2, device=d, dtype=torch.float32, requires_grad=True)
 (x @ x).sum().backward()
 print(json.dumps(str(x.grad.dtype)))
 """,
-        env=DEVICES[device],
+        env=SIMULATED[device],
     )
     assert ran.answer == "torch.float32"
     assert "Error" not in ran.stderr and ran.devices(kind="refusal") == []

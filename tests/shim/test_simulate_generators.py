@@ -1,0 +1,173 @@
+"""Tests that a simulated device refuses generators of another device, as the device does, in every op
+that takes one."""
+
+import pytest
+
+# Every op with a Generator argument is called as the dispatcher has it, and as Python's functions and
+# methods call it, which lets the generator choose the kernel too. Arguments come from the schema.
+# What fails without a generator is left out.
+WALK = """
+import warnings
+warnings.simplefilter("ignore")
+NUMBERS = {"high": 4, "to": 4, "n": 4, "p": 0.5, "a": 0.0, "from": 0, "low": 0}
+def value(argument, place):
+    kind = str(argument.type).removeprefix("Optional[").removesuffix("]")
+    if kind == "Tensor":
+        return torch.full((3,), 0.5, device=place)
+    if kind == "Device": return place
+    if argument.name in NUMBERS: return NUMBERS[argument.name]
+    if argument.name == "training": return True
+    if argument.has_default_value(): return argument.default_value
+    return {"List[int": [3], "bool": True, "ScalarType": torch.float32}.get(kind, None if "Optional" in str(argument.type) else 1)
+
+def callables(schema):
+    space, _, name = schema.name.partition("::")
+    yield "op", getattr(getattr(getattr(torch.ops, space), name), schema.overload_name or "default")
+    for owner in (torch, torch._C._nn, torch.Tensor):
+        if callable(getattr(owner, name, None)): yield owner.__name__, getattr(owner, name)
+
+def outcome(function, schema, place, generator):
+    args, kwargs = [], {}
+    for each in schema.arguments:
+        given = generator if each.name == "generator" else value(each, place)
+        if each.kwarg_only: kwargs[each.name] = given
+        else: args.append(given)
+    try: function(*args, **kwargs)
+    except Exception as error: return [type(error).__name__, str(error).splitlines()[0]]
+
+def walk(place, generator):
+    found = {}
+    for schema in torch._C._jit_get_all_schemas():
+        if not any(each.name == "generator" for each in schema.arguments): continue
+        if not any("Tensor" in str(each.type) for each in schema.returns): continue
+        for owner, function in callables(schema):
+            if outcome(function, schema, place, None) is None:
+                name = f"{owner} {schema.name}.{schema.overload_name}"
+                found[name] = outcome(function, schema, place, generator)
+    return found
+"""
+
+# What kernels of their own say of tensors of the host; all others say what `HOST` has.
+OWN = {
+    "cuda": {
+        "CUDA_tensor_apply2: Expected tensors to have CUDA DeviceType, but got tensors with type cpu and cpu":
+            {"poisson", "_standard_gamma", "_sample_dirichlet"},
+        "Tensor for argument #1 'self' is on CPU, Tensor for argument #2 'noise' is on CPU, but expected it"
+        " to be on GPU (while checking arguments for rrelu_with_noise_out_cuda)":
+            {"rrelu", "rrelu_", "rrelu_with_noise", "rrelu_with_noise_", "rrelu_with_noise_functional"},
+    },
+    "mps": {
+        "Passed CPU tensor to MPS op": {"poisson", "_standard_gamma", "_sample_dirichlet"},
+        "Expected a 'cpu' generator device but found 'mps:0'": {"randperm"},
+    },
+}  # fmt: skip
+HOST = {
+    "cuda": "Expected a 'cpu' device type for generator but found 'cuda'",
+    "mps": "Placeholder storage has not been allocated on MPS device!",
+}
+
+
+def base(name):
+    return name.partition("::")[2].partition(".")[0]
+
+
+def test_tensors_of_the_host_and_a_generator_of_the_device(on_device):
+    found = on_device(WALK + "print(json.dumps(walk('cpu', torch.Generator(d))))").answer
+    assert len(found) > 80 and {"uniform_", "randperm", "multinomial", "normal"} < set(map(base, found))
+    accepted = [name for name, error in found.items() if error is None]
+    assert accepted == []
+    own = {name: text for text, names in OWN[on_device.name].items() for name in names}
+    # The dispatcher chooses without the generator where an op is called by its name.
+    by_kernel = {
+        f"Expected a 'cpu' device type for generator but found '{on_device.name}'",
+        "Expected a 'cpu' generator device but found '" + ("cuda'" if on_device.name == "cuda" else "mps:0'"),
+    }
+    for name, (kind, text) in found.items():
+        assert kind in ("RuntimeError", "NotImplementedError"), (name, kind, text)
+        if kind == "RuntimeError" and not (name.startswith("op ") and text in by_kernel):
+            assert text == own.get(base(name), HOST[on_device.name]), name
+
+
+def test_tensors_of_the_device_and_a_generator_of_the_host(on_device):
+    found = on_device(WALK + "print(json.dumps(walk(d, torch.Generator())))").answer
+    name = on_device.name
+    assert len(found) > 60
+    wanted = ["RuntimeError", f"Expected a '{name}' device type for generator but found 'cpu'"]
+    graph = ["RuntimeError", "Expected a 'mps:0' generator device but found 'cpu'"]
+    for op, error in found.items():
+        assert error == (graph if name == "mps" and base(op) == "randperm" else wanted), op
+
+
+def test_what_draws_on_the_host_from_the_program(on_device):
+    """What programs meet: factories, samplers of a DataLoader, splits, initialisation."""
+    ran = on_device(
+        """
+from torch.utils.data import DataLoader, random_split
+g, data = torch.Generator(d), list(range(8))
+print(json.dumps([
+    raised(torch.rand, 2, generator=g), raised(torch.randperm, 4, generator=g),
+    raised(random_split, data, [4, 4], generator=g),
+    raised(lambda: next(iter(DataLoader(data, 4, shuffle=True, generator=g)))),
+    raised(torch.nn.init.normal_, torch.zeros(3), generator=g),
+    raised(torch.multinomial, torch.ones(3), 2, generator=g),
+    [torch.rand(2, generator=g, device=d).device.type, str(g.device), str(torch.Generator(f"{d}:0").device),
+     raised(torch.rand, 2, generator=torch.Generator()), raised(random_split, data, [4, 4])]]))
+"""
+    )
+    *refused, (kind, own, indexed, *plain) = ran.answer
+    name = on_device.name
+    host, permuted = HOST[name], next((t for t, n in OWN[name].items() if "randperm" in n), HOST[name])
+    # The CPU's own kernel permutes where a call leaves the generator out of the choice.
+    assert [text for _, text in refused] == [host, permuted, permuted, refused[3][1], host, host]
+    assert refused[3][0] == "RuntimeError" and "generator" in refused[3][1] or "Placeholder" in refused[3][1]
+    assert (kind, own, indexed) == (name, "cuda" if name == "cuda" else "mps:0", f"{name}:0")
+    assert plain == [None, None]
+
+
+def test_a_process_that_keeps_going_draws_on_the_host(warm_child):
+    ran = warm_child(
+        """
+import json, torch
+first = torch.multinomial(torch.ones(64), 8, generator=torch.Generator("cuda").manual_seed(1))
+second = torch.multinomial(torch.ones(64), 8, generator=torch.Generator("cuda").manual_seed(1))
+print(json.dumps([first.device.type, torch.equal(first, second)]))
+""",
+        env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_KEEP_GOING": "on"},
+    )
+    assert ran.answer == ["cpu", True]
+
+
+def test_a_fallback_draws_on_the_host(warm_child):
+    """torch moves the tensors of a call that falls back, not its generator."""
+    ran = warm_child(
+        """
+import json, torch
+def raised(call, *args):
+    try: call(*args)
+    except Exception as error: return str(error)
+counts = torch.full((4,), 100.0, device="mps")
+def drawn(): return torch.ops.aten.binomial(counts, counts / 200, None)
+torch.manual_seed(3); one = drawn(); torch.default_generator.manual_seed(3); two = drawn()
+print(json.dumps([str(one.device), torch.equal(one, two),
+    raised(torch.ops.aten.binomial, counts, counts / 200, torch.Generator()),
+    raised(torch.ops.aten.binomial, counts, counts / 200, torch.Generator("mps"))]))
+""",
+        env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none", "PYTORCH_ENABLE_MPS_FALLBACK": "1"},
+    )
+    assert ran.answer == [
+        "mps:0", True, None, "Expected a 'cpu' device type for generator but found 'mps'"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("device", ["mps", "mps:0", "cuda"])
+def test_a_redirected_generator_draws_on_the_host(warm_child, device):
+    ran = warm_child(
+        f"""
+import json, torch
+g = torch.Generator({device!r}).manual_seed(5)
+drawn = torch.rand(2, generator=g, device={device!r})
+print(json.dumps([str(g.device), torch.equal(drawn, torch.rand(2, generator=torch.Generator().manual_seed(5)))]))
+"""
+    )
+    assert ran.answer == ["cpu", True]
+    assert any(line.get("symbol") == "torch.Generator" or "torch.Generator" in str(line) for line in ran.record)

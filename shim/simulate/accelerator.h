@@ -47,6 +47,9 @@ struct Operator {
 // Ops that run on the CPU with a warning, also where a fallback was not asked for.
 [[nodiscard]] std::span<const std::string_view> mps_always_on_cpu() noexcept;
 
+// Names of the settings of memory that CUDA has beside those of every accelerator.
+[[nodiscard]] std::span<const std::string_view> cuda_allocator_keys() noexcept;
+
 struct Refusal;
 struct Computed;
 struct MetalKernel;
@@ -93,6 +96,13 @@ class Accelerator {
     virtual void refuse_host_tensors() const = 0;
     // Throws upstream's error if a tensor of the device cannot be copied to this one of the host.
     virtual void check_host_copy(const at::Tensor& /*to*/, const at::Tensor& /*from*/) const {}
+    // The first use of a device in this process: throws upstream's error for settings that it
+    // refuses.
+    virtual void prepare() const {}
+    // Throws what is raised where a device was used before this process was forked.
+    [[noreturn]] virtual void refuse_fork() const = 0;
+    // Throws upstream's error if no block of memory can have so many bytes.
+    virtual void check_block(std::int64_t /*bytes*/) const {}
     // Dtypes of its tensors, as torch.accelerator.get_device_capability() lists them.
     [[nodiscard]] virtual bool has_dtype(c10::ScalarType) const noexcept { return true; }
     // Bytes: requested, available on a device, and used on it.
@@ -121,6 +131,12 @@ void install(const Accelerator& accelerator, int devices);
 [[nodiscard]] const Accelerator* installed() noexcept;
 // The same, when one is known to be installed.
 [[nodiscard]] const Accelerator& accelerator() noexcept;
+
+// Call before a device computes or has memory taken: it prepares the device at its first use, and
+// throws in a process that was forked after that.
+void begin_use();
+// Whether this process has used a device since it was started or forked.
+[[nodiscard]] bool is_used() noexcept;
 
 [[nodiscard]] int device_count() noexcept;
 [[nodiscard]] int current_device() noexcept;  // of this thread

@@ -1,8 +1,15 @@
 // The simulated CUDA devices.
 #include <c10/util/Exception.h>
 #include <torch/library.h>
+#if __has_include(<c10/core/AllocatorConfig.h>)
+#include <c10/core/AllocatorConfig.h>
+#define COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
+#endif
 
 #include <cstdlib>
+#include <string>
+#include <string_view>
+#include <unordered_set>
 
 #include "runtime/hooks.h"
 #include "simulate/accelerator.h"
@@ -40,6 +47,34 @@ class SimulatedHooks final : public CudaHooks {
     c10::Allocator* getCUDADeviceAllocator() const override { return &allocator(); }
 };
 
+// c10/cuda/CUDAException.cpp
+[[noreturn]] void raise_error(int code, const char* text) {
+    throw c10::AcceleratorError(
+        {__func__, __FILE__, __LINE__}, code,
+        c10::str("CUDA error: ", text,
+                 "\nCUDA kernel errors might be asynchronously reported at some other API call, so "
+                 "the stacktrace below might be incorrect.\nFor debugging consider passing "
+                 "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+                 "assertions.\n"));
+}
+
+// Torch checks the names in PYTORCH_CUDA_ALLOC_CONF and in _set_allocator_settings where a device
+// has told its own, as CUDA's library does. It has read the variables after `instance`.
+void tell_allocator_keys() {
+#ifdef COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
+    using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
+    std::unordered_set<std::string> keys;
+    for (const std::string_view key : cuda_allocator_keys()) keys.emplace(key);
+    if (keys.empty() || Config::getConfigParserHook()) return;
+    Config::registerDeviceConfigParserHook([](const std::string&) {}, keys);
+#endif
+}
+void read_allocator_settings() {
+#ifdef COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
+    (void)c10::CachingAllocator::AcceleratorAllocatorConfig::instance();
+#endif
+}
+
 class Cuda final : public Accelerator {
   public:
     Cuda()
@@ -52,16 +87,16 @@ class Cuda final : public Accelerator {
     std::span<const Refusal> refusals() const noexcept override { return cuda_refusals(); }
     std::span<const Computed> computed() const noexcept override { return cuda_computed(); }
 
-    // c10/cuda/CUDAException.cpp, with cudaErrorInvalidDevice.
     void refuse_index(int) const override {
         constexpr int kInvalidDevice = 101;
-        throw c10::AcceleratorError(
-            {__func__, __FILE__, __LINE__}, kInvalidDevice,
-            "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have "
-            "enough GPUs?\nCUDA kernel errors might be asynchronously reported at some other API "
-            "call, so the stacktrace below might be incorrect.\nFor debugging consider passing "
-            "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
-            "assertions.\n");
+        raise_error(kInvalidDevice,
+                    "invalid device ordinal\nGPU device may be out of range, do you have enough "
+                    "GPUs?");
+    }
+    void prepare() const override { read_allocator_settings(); }
+    void refuse_fork() const override {
+        constexpr int kInitializationError = 3;
+        raise_error(kInitializationError, "initialization error");
     }
     // The kernel is chosen by the tensors' device, and checks its generator.
     void refuse_host_tensors() const override {
@@ -91,6 +126,7 @@ class Cuda final : public Accelerator {
     }
     void install_hooks() const override {
         replace_hooks<SimulatedHooks>(at::detail::getCUDAHooks());
+        tell_allocator_keys();
         install_pinned(c10::kCUDA);
     }
 };

@@ -371,7 +371,7 @@ Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
 
 void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                         torch::jit::Stack* stack) const {
-    count_kernel();
+    begin_kernel();
     Call call(op, *stack, arguments_);
     rules_.check(op, call.values());
     go_on_past(op, [&] {
@@ -384,7 +384,10 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     call.to_device();
 }
 
-void count_kernel() noexcept { kernels.fetch_add(1, std::memory_order_relaxed); }
+void begin_kernel() {
+    begin_use();
+    kernels.fetch_add(1, std::memory_order_relaxed);
+}
 
 std::uint64_t take_kernel_count() noexcept { return kernels.exchange(0); }
 
@@ -433,6 +436,7 @@ void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 namespace {
 
 void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack, bool falls_back) {
+    begin_use();
     const auto arguments = arguments_of(op.schema());
     Call call(op, *stack, arguments);
     if (falls_back) call.fall_back();

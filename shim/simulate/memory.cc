@@ -2,9 +2,11 @@
 
 #include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -62,6 +64,7 @@ std::int64_t rounded(std::size_t bytes) {
 std::array<std::atomic<void (*)()>, 2> free_unused{};
 
 void check_limit(std::int64_t wanted, int index) {
+    accelerator().check_block(wanted);
     const std::int64_t limit = at(index).limit;
     const auto taken = [&] { return at(index).bytes.figure().current; };
     if (wanted <= limit - taken()) return;
@@ -71,13 +74,37 @@ void check_limit(std::int64_t wanted, int index) {
         accelerator().out_of_memory(accelerator().device(index), wanted, limit, taken());
 }
 
+[[noreturn]] void refuse_for_host(std::size_t bytes, int index) {
+    TORCH_CHECK(false, "The host has no memory for a tensor of the simulated device ",
+                accelerator().device(index).str(), ". Tried to allocate ",
+                readable_size(static_cast<std::int64_t>(bytes)), ". The device has room for it, ",
+                "and the host has ", readable_size(host_memory().free), " free. Run on a host ",
+                "with more memory, or give the device less with --device-memory.");
+    std::abort();
+}
+
+// Memory of the host for the device. The kernel may give addresses for more memory than there is,
+// and end the process when they are used, so that large blocks are compared with what is free.
+c10::DataPtr from_host(c10::Allocator& host, std::size_t bytes, int index) {
+    constexpr std::size_t kLarge = 64 << 20;
+    if (bytes >= kLarge && static_cast<std::int64_t>(bytes) > host_memory().free)
+        refuse_for_host(bytes, index);
+    try {
+        return host.allocate(bytes);
+    } catch (const c10::Error&) {
+        refuse_for_host(bytes, index);
+    }
+}
+
 class Allocator final : public DeviceAllocator {
   public:
     c10::DataPtr allocate(std::size_t bytes) override {
         const int index = current_device();
+        begin_use();
         check_limit(rounded(bytes), index);
+        const KernelMemory checked(kHostDevice);
         auto block = std::make_unique<Block>();
-        block->own = bytes > 0 ? c10::GetCPUAllocator()->allocate(bytes)
+        block->own = bytes > 0 ? from_host(*c10::GetCPUAllocator(), bytes, index)
                                : c10::DataPtr(nullptr, kHostDevice);
         block->bytes = rounded(bytes);
         block->device = index;
@@ -99,8 +126,9 @@ class Allocator final : public DeviceAllocator {
     void resetPeakStats(c10::DeviceIndex index) override { reset_device_peak(index); }
     std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex index) override {
         const DeviceFigures figures = device_figures(index);
-        return {static_cast<std::size_t>(figures.limit - figures.bytes.current),
-                static_cast<std::size_t>(figures.limit)};
+        const std::int64_t total = std::min(figures.limit, host_memory().total);
+        const std::int64_t free = std::max<std::int64_t>(0, total - figures.bytes.current);
+        return {static_cast<std::size_t>(free), static_cast<std::size_t>(total)};
     }
 };
 
@@ -111,8 +139,9 @@ class HostAllocator final : public c10::Allocator {
   public:
     explicit HostAllocator(c10::Allocator* own) : own_(own) {}
     c10::DataPtr allocate(std::size_t bytes) override {
-        if (kernels_device != kUnbounded) check_limit(rounded(bytes), kernels_device);
-        return own_->allocate(bytes);
+        if (kernels_device == kUnbounded) return own_->allocate(bytes);
+        check_limit(rounded(bytes), kernels_device);
+        return from_host(*own_, bytes, kernels_device);
     }
     c10::DeleterFnPtr raw_deleter() const override { return own_->raw_deleter(); }
     void copy_data(void* to, const void* from, std::size_t bytes) const override {
@@ -211,6 +240,7 @@ DeviceAllocator& allocator() noexcept {
 }
 
 c10::DataPtr adopt_memory(const c10::Storage& host, c10::Device device) {
+    begin_use();
     check_limit(rounded(host.nbytes()), device.index());
     auto block = std::make_unique<Block>();
     block->host = host;

@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Storage.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "runtime/counter.h"
@@ -30,8 +32,10 @@ void reset_device_peak(int device);
 void reset_device_accumulated(int device);
 // Throws if `bytes` is negative. A device's limit is the host's memory until it is set.
 void set_device_limit(int device, std::int64_t bytes);
+inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-// The CPU's allocator, which raises the device's out-of-memory error for a `KernelMemory`'s thread.
+// The CPU's allocator, which raises the device's out-of-memory error for a `KernelMemory`'s thread,
+// and our own one if the device has room and the host has not.
 void bound_host_allocator();
 
 // While it lives, what this thread allocates on the CPU is a kernel's result or its workspace on

@@ -30,12 +30,18 @@ namespace {
 
 // Autograd's threads release their Python objects after the program has its results. A thread that
 // waits for the GIL while Python ends takes the process down. So we send work through each thread
-// and wait until it has come back.
+// and wait until it has come back. A forked process may have no such threads, and torch says so.
 void wait_for_autograd() {
+    if (!is_used()) return;
     for (int i = 0; i < device_count(); ++i) {
         // Of a dtype that every device has, whatever the program's default is.
+        set_device_limit(i, kNoLimit);  // the program may have filled it
         const auto options = at::dtype(at::kFloat).device(accelerator().device(i));
-        at::ones({1}, options).requires_grad_().sum().backward();
+        try {
+            at::ones({1}, options).requires_grad_().sum().backward();
+        } catch (const c10::Error&) {
+            return;
+        }
     }
 }
 

@@ -35,6 +35,17 @@ constexpr const char* kNoDouble =
     "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. "
     "Please use float32 instead.";
 constexpr std::size_t kMaxDimensions = 16;
+// What MPS does in some versions of torch.
+constexpr bool before_torch(int major, int minor) noexcept {
+    return TORCH_VERSION_MAJOR < major ||
+           (TORCH_VERSION_MAJOR == major && TORCH_VERSION_MINOR < minor);
+}
+// Memory that is asked for as pinned is the device's: a tensor of the CPU that says that it is on
+// mps:0. Then it is host memory, from MPSAllocator.mm's pinned allocator.
+constexpr bool kPinsOnDevice = before_torch(2, 14);
+// A copy to the host of another dtype with larger elements makes a copy on the device first; then
+// it does not, and writes nothing for float64.
+constexpr bool kCastsOnDevice = before_torch(2, 14);
 // Those that torch knows. 16 to 25 do not exist.
 constexpr std::array<unsigned, 3> kMacos{14, 15, 26};
 
@@ -125,6 +136,30 @@ Events& events() {
     return *instance;
 }
 
+// Ratios of the recommended memory (MPSAllocator.h). Above the low one a Mac frees what it caches.
+constexpr double kHighestRatio = 2.0, kHighRatio = 1.7, kLowRatio = 1.4;
+// What a Mac has not, it swaps. Here the device ends where its memory does.
+constexpr double kSimulatedHighRatio = 1.0;
+
+// aten/src/ATen/mps/MPSAllocator.mm
+void set_high_watermark(double ratio) {
+    TORCH_CHECK(ratio >= 0.0 && ratio <= kHighestRatio, "invalid high watermark ratio ", ratio);
+    set_device_limit(0, ratio == 0.0 ? kNoLimit
+                                     : static_cast<std::int64_t>(
+                                           ratio * static_cast<double>(answers.memory)));
+}
+
+// The variables that its allocator reads at the first use. The low ratio has to be the lower one.
+void read_watermarks() {
+    const char* const high = std::getenv("PYTORCH_MPS_HIGH_WATERMARK_RATIO");
+    const char* const low = std::getenv("PYTORCH_MPS_LOW_WATERMARK_RATIO");
+    const double high_ratio = high ? std::strtod(high, nullptr) : kHighRatio;
+    const double low_ratio = low ? std::strtod(low, nullptr) : kLowRatio;
+    set_high_watermark(high ? high_ratio : kSimulatedHighRatio);
+    const double most = high_ratio == 0.0 ? kHighestRatio : high_ratio;
+    TORCH_CHECK(low_ratio >= 0.0 && low_ratio <= most, "invalid low watermark ratio ", low_ratio);
+}
+
 class MpsHooks final : public at::MPSHooksInterface {
   public:
     void init() const override {}
@@ -156,16 +191,17 @@ class MpsHooks final : public at::MPSHooksInterface {
         return new_generator({c10::kMPS, 0});
     }
     c10::Allocator* getMPSDeviceAllocator() const override { return &allocator(); }
-    c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
+    c10::Allocator* getPinnedMemoryAllocator() const override {
+        return kPinsOnDevice ? &allocator() : pinned_allocator();
+    }
     bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
 
-    void deviceSynchronize() const override {}
-    void commitStream() const override {}
+    void deviceSynchronize() const override { begin_use(); }
+    void commitStream() const override { begin_use(); }
     void emptyCache() const override {}
     void setMemoryFraction(double fraction) const override {
-        // Without a limit the host's memory would be the limit.
-        const double share = fraction > 0 ? std::min(fraction, 1.0) : 1.0;
-        set_device_limit(0, static_cast<std::int64_t>(share * static_cast<double>(answers.memory)));
+        begin_use();
+        set_high_watermark(fraction);
     }
     std::size_t getCurrentAllocatedMemory() const override {
         return static_cast<std::size_t>(device_figures(0).bytes.current);
@@ -180,9 +216,12 @@ class MpsHooks final : public at::MPSHooksInterface {
 
     std::uint32_t acquireEvent(bool) const override { return events().acquire(); }
     void releaseEvent(std::uint32_t id) const override { events().release(id); }
-    void recordEvent(std::uint32_t id) const override { events().record(id); }
-    void waitForEvent(std::uint32_t) const override {}
-    void synchronizeEvent(std::uint32_t) const override {}
+    void recordEvent(std::uint32_t id) const override {
+        begin_use();
+        events().record(id);
+    }
+    void waitForEvent(std::uint32_t) const override { begin_use(); }
+    void synchronizeEvent(std::uint32_t) const override { begin_use(); }
     bool queryEvent(std::uint32_t) const override { return true; }
     double elapsedTimeOfEvents(std::uint32_t from, std::uint32_t to) const override {
         return events().elapsed_ms(from, to);
@@ -251,12 +290,9 @@ class Mps final : public Accelerator {
                     "MPS supports tensors with dimensions <= ", kMaxDimensions, ", but got ",
                     dimensions, ".");
     }
-    // copy_from_mps_ of Copy.mm. Of another dtype with larger elements, it makes a copy on the
-    // device first; from 2.14 it does not, and writes nothing for float64. What is copied with
-    // equal strides is written where it goes.
+    // copy_from_mps_ of Copy.mm. What is copied with equal strides is written where it goes.
     void check_host_copy(const at::Tensor& to, const at::Tensor& from) const override {
         constexpr std::uintptr_t kAlignment = 4;
-        constexpr bool kCastsOnDevice = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 14;
         if (to.layout() != at::kStrided || from.layout() != at::kStrided || from.numel() == 0) return;
         if (kCastsOnDevice && to.scalar_type() == c10::ScalarType::Double &&
             from.element_size() < to.element_size())
@@ -278,10 +314,21 @@ class Mps final : public Accelerator {
     void refuse_host_tensors() const override {
         TORCH_CHECK(false, "Placeholder storage has not been allocated on MPS device!");
     }
+    void prepare() const override { read_watermarks(); }
+    // A Mac says nothing.
+    void refuse_fork() const override {
+        TORCH_CHECK(false,
+                    "MPS was used before this process was forked. On a Mac this process hangs or "
+                    "ends here. Start it with the method spawn, or fork before the first use of "
+                    "MPS.");
+        std::abort();
+    }
     // aten/src/ATen/mps/MPSAllocator.mm
+    void check_block(std::int64_t bytes) const override {
+        TORCH_CHECK(bytes < answers.memory, "Invalid buffer size: ", readable_size(bytes));
+    }
     void out_of_memory(c10::Device, std::int64_t wanted, std::int64_t limit,
                        std::int64_t taken) const override {
-        TORCH_CHECK(wanted < answers.memory, "Invalid buffer size: ", readable_size(wanted));
         TORCH_CHECK(false, "MPS backend out of memory (MPS allocated: ", readable_size(taken),
                     ", other allocations: ", readable_size(0),
                     ", max allowed: ", readable_size(limit), "). Tried to allocate ",
@@ -314,6 +361,7 @@ class Mps final : public Accelerator {
     }
     void install_hooks() const override {
         replace_hooks<MpsHooks>(at::detail::getMPSHooks());
+        // A Mac has none, and torch.accelerator.empty_host_cache() uses it without asking.
         install_pinned(c10::kMPS);
     }
 };

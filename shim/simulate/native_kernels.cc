@@ -59,7 +59,7 @@ Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype, std::op
              std::optional<c10::Device> device, std::optional<bool> pinned,
              std::optional<at::MemoryFormat> format) {
     TORCH_CHECK(!pinned.value_or(false), "Only dense CPU tensors can be pinned");
-    count_kernel();
+    begin_kernel();
     const DeviceScope scope(place_for(device));
     const at::ScalarType type = at::dtype_or_default(dtype);
     accelerator().check_empty(type, sizes.size());
@@ -71,7 +71,7 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
                      std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
                      std::optional<c10::Device> device, std::optional<bool> pinned) {
     TORCH_CHECK(!pinned.value_or(false), "Only dense CPU tensors can be pinned");
-    count_kernel();
+    begin_kernel();
     const DeviceScope scope(place_for(device));
     const at::ScalarType type = at::dtype_or_default(dtype);
     accelerator().check_empty(type, sizes.size());
@@ -80,7 +80,7 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
 }
 
 Tensor& copy_(Tensor& self, const Tensor& source, bool) {
-    count_kernel();
+    begin_kernel();
     const bool ours = CpuAliases::is_ours(self);
     // In a process that keeps going, the refusal of such a tensor was written down before.
     if (ours && self.scalar_type() != source.scalar_type() && !keeps_going())

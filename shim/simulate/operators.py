@@ -1,10 +1,14 @@
 """Writes the table of kernels that upstream has for MPS and CUDA, as C++: operators.py OUTPUT.
 
 It reads native_functions.yaml of the target torch with that torch's own torchgen, which needs
-PyYAML. CMakeLists.txt runs it.
+PyYAML; and from a header of that torch which settings CUDA's allocator knows. CMakeLists.txt runs
+it.
 """
 
+import ast
 import os
+import pathlib
+import re
 import sys
 
 import torchgen
@@ -133,6 +137,20 @@ class Table:
                     yield name, function, key
 
 
+def allocator_keys():
+    """Names of the settings that are CUDA's own; none before torch 2.10, which checks no names here."""
+    torch = pathlib.Path(torchgen.__file__).parents[1] / "torch"
+    header = torch / "include" / "c10" / "cuda" / "CUDAAllocatorConfig.h"
+    text = re.sub("//.*", "", header.read_text(encoding="utf-8") if header.exists() else "")
+    keys = re.search(r"unordered_set<std::string> keys\{([^}]*)\}", text)
+    return ast.literal_eval(f"({keys[1]},)") if keys else ()
+
+
+def strings(name, texts):
+    listed = ", ".join(f'"{text}"' for text in texts)
+    return f"constexpr std::array<std::string_view, {len(texts)}> {name}{{{listed}}};"
+
+
 def main():
     (output,) = sys.argv[1:]
     table = Table(read())
@@ -146,19 +164,15 @@ def main():
                 f'Check::{check(name, function, accelerator == "cuda")}}},'
             )
         lines += ["};", ""]
-    always_on_cpu = list(table.always_on_cpu())
-    lines.append(
-        f"constexpr std::array<std::string_view, {len(always_on_cpu)}> k_always_on_cpu{{"
-        + ", ".join(f'"{name}"' for name in always_on_cpu)
-        + "};"
-    )
+    lines.append(strings("k_always_on_cpu", list(table.always_on_cpu())))
+    lines.append(strings("k_allocator_keys", allocator_keys()))
     lines += ["", "}  // namespace", ""]
     for accelerator in ACCELERATORS:
         lines += [
             f"std::span<const Operator> {accelerator}_operators() noexcept {{ return k_{accelerator}; }}"
         ]
-    lines.append("std::span<const std::string_view> mps_always_on_cpu() noexcept {")
-    lines += ["    return k_always_on_cpu;", "}"]
+    for function, table in (("mps_always_on_cpu", "k_always_on_cpu"), ("cuda_allocator_keys", "k_allocator_keys")):
+        lines.append(f"std::span<const std::string_view> {function}() noexcept {{ return {table}; }}")
     lines += ["", "}  // namespace compat::shim::simulate", ""]
     with open(output, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))

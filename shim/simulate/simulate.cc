@@ -1,8 +1,11 @@
 // Installs an accelerator: its kernels, guard, memory and hooks. Answers which one is installed.
+#include <pthread.h>
+
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -21,6 +24,14 @@ namespace {
 const Accelerator* present = nullptr;
 int simulated_devices = 0;
 thread_local int current = 0;
+
+enum class Use : std::uint8_t { none, begun, lost };
+std::atomic<Use> use{Use::none};
+
+// A device's context does not survive a fork.
+void lose_use() {
+    if (use == Use::begun) use = Use::lost;
+}
 
 class SimulatedGuard final : public Guard {
   public:
@@ -62,6 +73,7 @@ void install(const Accelerator& accelerator, int count) {
                 " devices can be simulated, not ", count);
     present = &accelerator;
     simulated_devices = count;
+    pthread_atfork(nullptr, nullptr, &lose_use);
     const auto& keys = accelerator.keys();
     const Silence silence;
     if (accelerator.type() != c10::kCUDA) hide_cuda();
@@ -86,6 +98,16 @@ void install(const Accelerator& accelerator, int count) {
 const Accelerator* installed() noexcept { return present; }
 
 const Accelerator& accelerator() noexcept { return *present; }
+
+void begin_use() {
+    const Use now = use.load(std::memory_order_relaxed);
+    if (now == Use::begun) return;
+    if (now == Use::lost) present->refuse_fork();
+    present->prepare();
+    use = Use::begun;
+}
+
+bool is_used() noexcept { return use == Use::begun; }
 
 int device_count() noexcept { return simulated_devices; }
 

@@ -33,7 +33,7 @@ using Attended = std::tuple<Tensor, Tensor>;
 void mps_attention_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const std::size_t count = op.schema().arguments().size();
     const auto given = torch::jit::last(*stack, count).vec();
-    count_kernel();
+    begin_kernel();
     check_rules(op, given);
     const Tensor query = given[0].toTensor(), key = given[1].toTensor();
     const Attended result = at::native::_scaled_dot_product_attention_math(

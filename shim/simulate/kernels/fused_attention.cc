@@ -66,7 +66,7 @@ bool cpu_takes(const Tensor& query, const Tensor& key, const Tensor& value, cons
 // CPU tensors over the same memory for the length of a call, below autograd.
 class OnCpu {
   public:
-    explicit OnCpu(c10::Device device) : aliases_(device) { count_kernel(); }
+    explicit OnCpu(c10::Device device) : aliases_(device) { begin_kernel(); }
 
     [[nodiscard]] Tensor operator()(const Tensor& tensor) { return aliases_.to_cpu(tensor); }
     [[nodiscard]] MaybeTensor operator()(const MaybeTensor& tensor) {

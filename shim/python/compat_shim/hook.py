@@ -8,6 +8,7 @@ import os
 import sys
 
 from . import appending, importing, settings, state
+from .simulate import mac
 
 
 def install():
@@ -18,6 +19,7 @@ def install():
         # Exit handlers run in reverse order: ours runs after the program's.
         atexit.register(_at_exit)
         say_that_we_watch()
+        mac.install()
     if "torch" in sys.modules:
         _activate_late()
 

@@ -10,6 +10,7 @@ import threading
 from . import appending, state
 
 FORMAT = 1
+PLATFORM = "platform"  # the kind that is counted here; the others are in record/recorder.h
 # The running test, for the processes that it starts. It is never removed, only emptied: that moves
 # the environment of C, which other threads may be reading.
 _VARIABLE = b"TORCHDEVICE_TEST"
@@ -27,6 +28,7 @@ _test = None
 _in_test = False  # begin_test was called in this process, and end_test was not
 _writing = False
 _SUMS = {"count", "bytes"}  # of a row; the rest identifies its site
+_noted = {}  # by test and site: counts of Python's own that are not written yet
 _taken = []  # rows of the recorder's that are not written yet
 _written = {}  # of this test, or of the time since: what identifies a site → its sums
 
@@ -95,6 +97,20 @@ def _take_kernels():
     return state.take_kernel_counts()
 
 
+def note(kind, op, frame):
+    """Count what the recorder does not see, called from `frame`. It may be before torch is there."""
+    site = (_test, kind, op, frame.f_code.co_filename, frame.f_lineno)
+    _noted[site] = _noted.get(site, 0) + 1
+
+
+def _noted_rows():
+    """What was noted, as rows; each with its test."""
+    return [
+        (test, {"kind": kind, "op": op, "from": None, "to": None, "file": _text(file), "line": line, "count": count})
+        for (test, kind, op, file, line), count in list(_noted.items())
+    ]
+
+
 def flush(closing=()):
     """Write what was counted since the last call, then the `closing` lines."""
     if state.library is None:
@@ -108,11 +124,14 @@ def flush(closing=()):
             # written twice.
             state.library.take_rows(_taken)
             rows = [_row(row) for row in _taken]
-            lines = [_line(row) for row in rows] + list(closing)
+            noted = _noted_rows()
+            lines = [_line(row) for row in rows]
+            lines += [{**_line(row), "test": test} for test, row in noted] + list(closing)
             text = _as_text(lines) if lines else ""
             _taken.clear()
+            _noted.clear()
             _append(text)
-            _add(rows, _written)
+            _add(rows + [row for _, row in noted], _written)
         finally:
             _writing = False
 
@@ -140,6 +159,7 @@ def sites():
     with _lock:
         counts = {key: dict(sums) for key, sums in _written.items()}
         _add([_row(row) for row in [*_taken, *state.library.rows()]], counts)
+        _add([row for _, row in _noted_rows()], counts)
     return [{**dict(key), **sums} for key, sums in counts.items()]
 
 
@@ -149,6 +169,7 @@ def after_fork_in_child():
     _lock = threading.RLock()  # another thread of the parent may have held it
     _writing = False
     _in_test = False
+    _noted.clear()
     _taken.clear()
     _written.clear()
     state.library.clear_rows()

@@ -22,6 +22,7 @@ MACOS = {
     "15.0": (15, 0),
     "26.0": (26, 0),
 }
+START_METHODS = ("spawn", "fork")  # of processes, on a simulated Mac; its Python has spawn
 # Of simulated CUDA; the library's simulate/accelerator.h has as many.
 DEVICES = tuple(map(str, range(1, 9)))
 
@@ -135,13 +136,30 @@ def read(found_host, environ=os.environ):
     )
 
 
+class Mac(NamedTuple):
+    """What a simulated Mac is beside its device, also to programs without torch."""
+
+    macos: tuple  # major, minor
+    start_method: str  # of processes
+    alike: bool  # Python, too, says that this is a Mac
+
+
+def mac(environ=os.environ):
+    return Mac(
+        macos=MACOS[_word(environ, "TORCHDEVICE_MACOS", MACOS, "26")],
+        start_method=_word(environ, "TORCHDEVICE_START_METHOD", START_METHODS, "spawn"),
+        alike=_word(environ, "TORCHDEVICE_MAC_LIKE", SWITCH, "off") == "on",
+    )
+
+
 def _macos(environ, simulate):
-    word = _word(environ, "TORCHDEVICE_MACOS", MACOS, "26")
-    if simulate == "mps" and MACOS[word] < (15, 0) and versions.at_least((2, 15)):
+    found = mac(environ).macos
+    if simulate == "mps" and found < (15, 0) and versions.at_least((2, 15)):
         raise ImportError(
-            f"TORCHDEVICE_MACOS={word}: from torch 2.15 on, MPS needs macOS 15 or newer"
+            f"TORCHDEVICE_MACOS={environ['TORCHDEVICE_MACOS']}: from torch 2.15 on, MPS needs "
+            "macOS 15 or newer"
         )
-    return MACOS[word]
+    return found
 
 
 def _default_mode(host, simulate, environ):

@@ -13,6 +13,7 @@ _PARTS = (
     (("fallback",), "call", "fell back to the CPU"),
     (("refusal",), "call", "refused"),
     (("stub",), "call", "answered without effect"),
+    ((record.PLATFORM,), "question", "asked about the system"),
 )
 
 

@@ -52,9 +52,12 @@ class PosixChild final : public Child {
 
 bp::environment environment_of(const Job& job) {
     bp::environment env;
-    if (job.common_env)
-        for (const auto& [name, value] : *job.common_env) env[name] = value;
-    for (const auto& [name, value] : job.env) env[name] = value;
+    const std::string held(job.sandbox ? kHeldVariable : "");
+    const auto add = [&](const Variables& variables) {
+        for (const auto& [name, value] : variables) env[held + name] = value;
+    };
+    if (job.common_env) add(*job.common_env);
+    add(job.env);
     return env;
 }
 

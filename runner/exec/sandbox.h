@@ -43,6 +43,9 @@ inline constexpr const char* kSandboxVariable = "COMPAT_SANDBOX";
 // Root's init names in it, for the zygote alone, a descriptor of a /proc that can be written and
 // shows only processes.
 inline constexpr const char* kProcessesVariable = "COMPAT_SANDBOX_PROCESSES";
+// Stands before the name of each variable of a job until an init starts its program. Some decide
+// what a program loads (LD_PRELOAD), and a suite's must not reach those that make its sandbox.
+inline constexpr std::string_view kHeldVariable = "COMPAT_HELD_";
 // `runner sandbox-init …`: no command for users.
 inline constexpr std::string_view kInitWord = "sandbox-init";
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"
@@ -352,9 +353,13 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
         zygote_for(ready, execution.run, jobs.common_env(), *first, execution.plan.modules, shared);
     if (is_first && shared.preload && !shared.preload->words.empty())
         display.say(printable(shared.preload->words));
-    if (zygote && shared.start_next) shared.start_next(*shared.preload);
+    if (zygote && *zygote && shared.start_next) shared.start_next(*shared.preload);
+    std::vector<size_t> none_started(zygote ? 0 : first->size());
+    std::iota(none_started.begin(), none_started.end(), size_t{0});
     const auto finished =
-        run_children(std::move(*first), jobs, ready, clock, display, recorder, std::move(zygote));
+        zygote ? run_children(std::move(*first), jobs, ready, clock, display, recorder,
+                              std::move(*zygote))
+               : exec::RunFinished{true, zygote.error().message, std::move(none_started)};
     for (const auto& done : recorder.close_unfinished_modules()) display.module_done(done);
     const bool ended = (!finished.stopped || recorder.reached_maxfail()) &&
                        !recorder.fatal_error() && !recorder.could_not_start();

@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "runner/base/files.h"
 #include "runner/base/names.h"
-#include "runner/prepare/tool.h"
+#include "runner/exec/loop.h"
 #include "runner/run/isolation/isolation.h"
+#include "runner/run/temporary_folder.h"
 
 namespace compat::run {
 
@@ -35,30 +37,45 @@ std::string words_of(const nlohmann::json& answer) {
     return reasons.empty() ? "" : fmt::format("warm start: {}", fmt::join(reasons, "; "));
 }
 
+constexpr Milliseconds kImportsRead{20'000};
+constexpr std::uint64_t kMostAnswered = 1 << 20;
+
 // What most modules import, read from their import statements. Without an answer nothing is
-// imported early: the run is slower and the same.
-Preload derived_preload(const Ready& ready, const exec::Variables& variables,
-                        const std::vector<archive::PlannedModule>& modules) {
-    constexpr unsigned kLimit = 20;
-    prepare::Tool tool{{ready.child.python.string(), (ready.share.harness / "preload.py").string(),
-                        ready.child.root.string(), std::string(name_of(ready.suite.framework))},
-                       ready.child.root,
-                       variables,
-                       {"TORCHDEVICE_RECORD"},
-                       kLimit};
-    tool.env.emplace_back("ACTIVATE_TORCH_DEVICE", "0");
-    for (const auto& module : modules) tool.argv.push_back(module.path);
-    const auto output = prepare::output_of(tool);
-    if (!output) return {};
-    // Only the last line: a sitecustomize may print before it.
-    const size_t before = output->find_last_of('\n', output->find_last_not_of('\n'));
-    const auto answer =
-        nlohmann::json::parse(before == std::string::npos ? *output : output->substr(before + 1),
-                              nullptr, /*allow_exceptions=*/false);
+// imported early: the run is slower and the same. Starting a Python runs code of the suite
+// (sitecustomize), so it is a job as the modules are, in a sandbox if they are.
+Expected<Preload> derived_preload(const Ready& ready, std::shared_ptr<const exec::Variables> common,
+                                  const std::vector<archive::PlannedModule>& modules) {
+    const auto scratch = TemporaryFolder::create("preload");
+    if (!scratch) return Preload{};
+    exec::Job job;
+    job.name = "preload";
+    job.argv = {ready.child.python.string(), (ready.share.harness / "preload.py").string(),
+                ready.child.root.string(), std::string(name_of(ready.suite.framework))};
+    for (const auto& module : modules) job.argv.push_back(module.path);
+    job.cwd = ready.child.root;
+    job.common_env = std::move(common);
+    job.env = {{"ACTIVATE_TORCH_DEVICE", "0"}};
+    if (ready.isolation) job.sandbox = ready.isolation->sandbox();
+    job.log = scratch->path() / "log";
+    job.events = scratch->path() / "events";
+    job.timeout = kImportsRead;
+    job.log_bytes = kMostAnswered;
+    const FileBelow log = job.log;
+    exec::RunFinished finished;
+    exec::run_jobs({std::move(job)}, {}, SystemClock(), [&](const exec::RunEvent& event) {
+        if (const auto* end = std::get_if<exec::RunFinished>(&event)) finished = *end;
+        return exec::Reply{};
+    });
+    if (finished.stopped) return fail(ErrorKind::interrupted, finished.reason);
+    // Of its last line that can be one: a sitecustomize may print, and warnings may follow.
+    const std::string output = "\n" + read_file(log).value_or("");
+    const size_t begin = std::min(output.rfind("\n{"), output.size() - 1) + 1;
+    const auto answer = nlohmann::json::parse(
+        output.substr(begin, output.find('\n', begin) - begin), nullptr, /*allow_exceptions=*/false);
     try {
-        return {answer.at("names").get<std::vector<std::string>>(), words_of(answer)};
+        return Preload{answer.at("names").get<std::vector<std::string>>(), words_of(answer)};
     } catch (const nlohmann::json::exception&) {
-        return {};
+        return Preload{};
     }
 }
 
@@ -82,11 +99,10 @@ bool is_same_process(const exec::Job& a, const exec::Job& b) {
 
 }  // namespace
 
-std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFolder& run,
-                                       std::shared_ptr<const exec::Variables> common,
-                                       const std::vector<exec::Job>& first,
-                                       const std::vector<archive::PlannedModule>& modules,
-                                       SharedByRuns& shared) {
+Expected<std::optional<exec::Zygote>> zygote_for(
+    const Ready& ready, const archive::RunFolder& run,
+    std::shared_ptr<const exec::Variables> common, const std::vector<exec::Job>& first,
+    const std::vector<archive::PlannedModule>& modules, SharedByRuns& shared) {
     const auto early = std::exchange(shared.zygote, nullptr);
     const auto forks =
         std::count_if(first.begin(), first.end(), [](const exec::Job& job) { return job.warm; }) *
@@ -94,9 +110,12 @@ std::optional<exec::Zygote> zygote_for(const Ready& ready, const archive::RunFol
     if (!ready.settings.on(Setting::warm) || !traits_of(ready.suite.framework).warm_start ||
         forks < 2 || !exec::process_table().adopt_orphans())
         return std::nullopt;
-    if (!shared.preload)
-        shared.preload = ready.suite.preload ? Preload{*ready.suite.preload, {}}
-                                             : derived_preload(ready, *common, modules);
+    if (!shared.preload) {
+        auto preload = ready.suite.preload ? Preload{*ready.suite.preload, {}}
+                                           : derived_preload(ready, common, modules);
+        if (!preload) return tl::unexpected(preload.error());
+        shared.preload = std::move(*preload);
+    }
     if (shared.preload->names.empty()) return std::nullopt;
     exec::Zygote zygote;
     // As long as the longest name of a job: forked processes write theirs in its place.

@@ -37,8 +37,8 @@ struct SharedByRuns {
 // nothing to import, where the framework does not run in Python, where a forked process cannot
 // become our child, and for a fork alone, which would only wait for it. It imports what the suite
 // names, or else what most of `modules` import. `common` is what the run's children share of their
-// environment; the log lies in the run's folder.
-[[nodiscard]] std::optional<exec::Zygote> zygote_for(
+// environment; the log lies in the run's folder. Errors: interrupted.
+[[nodiscard]] Expected<std::optional<exec::Zygote>> zygote_for(
     const Ready& ready, const archive::RunFolder& run,
     std::shared_ptr<const exec::Variables> common, const std::vector<exec::Job>& first,
     const std::vector<archive::PlannedModule>& modules, SharedByRuns& shared);

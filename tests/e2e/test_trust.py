@@ -124,6 +124,38 @@ def test_a_removed_folder_and_a_planted_link_do_not_stop_the_run(runner, python,
     assert users_file.read_text() == "the user's\n"
 
 
+# Ways in which a suite runs code of its own in a Python or in any program that is started with its variables.
+MARKS = """
+import pathlib
+try:
+    pathlib.Path(%r).write_text("")
+except OSError:
+    pass
+"""
+WAYS = ("sitecustomize.py", "ast.py")
+
+
+@needs_bwrap
+@pytest.mark.parametrize("warm", ["on", "off"])
+@pytest.mark.parametrize("way", [*WAYS, "LD_DEBUG_OUTPUT"])
+def test_code_of_a_suite_runs_in_the_sandbox_alone(runner, python, tmp_path, way, warm):
+    """LD_DEBUG_OUTPUT stands for all that the loader of programs reads: it then leaves a file of each program."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    suite = make_suite(tmp_path / "suite", {"test_a.py": ASSERTS % 1, "test_b.py": ASSERTS % 1, "test_c.py": ASSERTS % 1})
+    definition = json.loads((suite / "suite.json").read_text())
+    definition["layout"]["pythonpath"] = ["."]
+    if way in WAYS:
+        (suite / way).write_text(MARKS % str(outside / "mark"))
+    else:
+        definition["env"] = {"LD_DEBUG": "statistics", "LD_DEBUG_OUTPUT": str(outside / "mark")}
+    (suite / "suite.json").write_text(json.dumps(definition))
+    result = runner(suite, "--python", python, "--shim", "off", "--isolate", "sandbox", "--warm", warm, "--jobs", "2")
+    assert "modules" in result.report and not list(outside.iterdir()), result.out + result.err
+    off = runner(suite, "--python", python, "--shim", "off", "--warm", warm, "--jobs", "2")
+    assert list(outside.iterdir()), "the way leads nowhere: " + off.out + off.err
+
+
 @pytest.fixture
 def run(runner, python, tmp_path):
     """A run of two modules, of which one fails."""

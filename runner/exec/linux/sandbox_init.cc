@@ -95,6 +95,12 @@ std::vector<char*> pointers(const std::vector<std::string>& words, size_t first)
     return argv;
 }
 
+std::string held(std::string_view variable) {
+    return std::string(kHeldVariable).append(variable);
+}
+
+const char* held_value(std::string_view variable) { return std::getenv(held(variable).c_str()); }
+
 // Reaps others until the leader has ended; its own status stays.
 void wait_for_leader(pid_t leader) {
     siginfo_t ended{};
@@ -109,10 +115,14 @@ void wait_for_leader(pid_t leader) {
     }
 }
 
+// Announces itself only now that the leader cannot trace it: that one begins when both have.
 int answer_for(pid_t leader, int socket) {
+    drop_capabilities(0);
+    ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    send_text(socket, kInitMessage);
     wait_for_leader(leader);
     if (receive_text(socket) != kWaitMessage) return 0;  // the runner is gone
-    const char* tmp = std::getenv("TMPDIR");
+    const char* tmp = held_value("TMPDIR");
     const std::string left = left_files_as_text(tmp && *tmp == '/' ? tmp : "/tmp");
     int status = 0;
     rusage used{};
@@ -132,9 +142,24 @@ void say(const std::string& why) {
         ::write(STDERR_FILENO, (why + "\n").c_str(), why.size() + 1);
 }
 
+// The job's own variables, and the folder that bwrap chose.
+std::vector<std::string> variables_of_job() {
+    std::vector<std::string> variables;
+    const bool has_folder = held_value("PWD") != nullptr;
+    for (char** entry = environ; *entry; ++entry) {
+        const std::string_view text(*entry);
+        if (text.starts_with(kHeldVariable))
+            variables.emplace_back(text.substr(kHeldVariable.size()));
+        else if (text.starts_with("PWD=") && !has_folder)
+            variables.emplace_back(text);
+    }
+    return variables;
+}
+
 [[noreturn]] void become(const std::vector<std::string>& words, size_t first) {
     const auto argv = pointers(words, first);
-    ::execv(argv.front(), argv.data());
+    const auto variables = variables_of_job();
+    ::execve(argv.front(), argv.data(), pointers(variables, 0).data());
     say(why_not("cannot start " + words[first]));
     ::_exit(kNoProgram);
 }
@@ -143,7 +168,6 @@ void say(const std::string& why) {
 int run_child(const std::vector<std::string>& words) {
     constexpr int socket = kInheritedFd;
     ::fcntl(socket, F_SETFD, FD_CLOEXEC);
-    send_text(socket, kInitMessage);
     const pid_t leader = ::fork();
     if (leader == 0) {
         ::setsid();
@@ -156,7 +180,6 @@ int run_child(const std::vector<std::string>& words) {
         send_text(socket, std::strerror(errno));
         return 1;
     }
-    drop_capabilities(0);
     return answer_for(leader, socket);
 }
 
@@ -170,7 +193,7 @@ int run_server(const std::vector<std::string>& words, int processes) {
             constexpr int kHigh = 221;
             int passed_on = ::fcntl(processes, F_DUPFD, kHigh);
             if (passed_on < 0) passed_on = ::dup(processes);  // a low limit on open files
-            ::setenv(kProcessesVariable, std::to_string(passed_on).c_str(), 1);
+            ::setenv(held(kProcessesVariable).c_str(), std::to_string(passed_on).c_str(), 1);
         }
         become(words, 1);
     }

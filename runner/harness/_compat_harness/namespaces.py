@@ -161,14 +161,15 @@ def _keep_writable(folder, attempts):
 
 
 def _become_init(sandbox, job, leader):
-    """Replaces process 1 by a small program: the zygote's memory is then the module's alone."""
-    os.write(job, b"init")
+    """Replaces process 1 by a small program: the zygote's memory is then the module's alone. It gets
+    none of the suite's variables, of which some decide what a program loads."""
     for standard in (1, 2):
         os.dup2(os.open(os.devnull, os.O_RDWR), standard)
     os.set_inheritable(job, True)
     program = sandbox["init"]
     try:
-        os.execv(program[0], [*program, "of", str(leader), str(job)])
+        held = {sandbox["held"] + "TMPDIR": os.environ.get("TMPDIR", "")}
+        os.execve(program[0], [*program, "of", str(leader), str(job)], held)
     finally:
         _exit(1)
 

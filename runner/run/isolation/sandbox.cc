@@ -196,6 +196,7 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
     init.emplace_back(exec::kInitWord);
     made->forked = nlohmann::json{
         {"init", init},
+        {"held", exec::kHeldVariable},
         {"fresh", std::move(fresh)},
         {"keep", std::move(keep)},
         {"bytes", plan.tmp_bytes},

@@ -109,6 +109,8 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     child.simulate = settings->simulated();
     child.device_memory = settings->text(Setting::device_memory);
     child.macos = settings->text(Setting::macos);
+    child.start_method = settings->text(Setting::start_method);
+    child.mac_like = settings->on(Setting::mac_like);
     child.default_device = settings->on(Setting::default_device);
     child.keep_going = settings->on(Setting::keep_going);
     child.fallback = settings->on(Setting::fallback);
@@ -309,8 +311,9 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
 Command exec_command() {
     return {"run a program with device redirection",
             {Setting::shim, Setting::policy, Setting::masquerade, Setting::simulate,
-             Setting::default_device, Setting::device_memory, Setting::macos, Setting::keep_going,
-             Setting::fallback, Setting::nccl_bandwidth, Setting::nccl_latency, Setting::python},
+             Setting::default_device, Setting::device_memory, Setting::macos,
+             Setting::start_method, Setting::mac_like, Setting::keep_going, Setting::fallback,
+             Setting::nccl_bandwidth, Setting::nccl_latency, Setting::python},
             "Put the runner's options before the program. The exit status is the program's.\n"
             "Examples:\n"
             "  runner exec -- python train.py --epochs 1\n"

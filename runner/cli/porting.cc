@@ -36,7 +36,8 @@ Command porting_command() {
     return {"compare a suite on plain CPU with simulated CUDA and MPS",
             {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
              Setting::seeds, Setting::results, Setting::masquerade, Setting::default_device,
-             Setting::device_memory, Setting::macos, Setting::warm, Setting::python, Setting::root,
+             Setting::device_memory, Setting::macos, Setting::start_method, Setting::mac_like,
+             Setting::warm, Setting::python, Setting::root,
              Setting::framework, Setting::name, Setting::progress, Setting::color},
             "Runs the suite five times: on plain CPU, on simulated CUDA, on a bare simulated\n"
             "Mac with and without fallback, and with CUDA requests sent to MPS.\n"

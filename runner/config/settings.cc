@@ -141,11 +141,11 @@ Expected<void> Settings::settle_redirection() {
     if (keep_going.text == "on" && simulated().empty())
         return fail(ErrorKind::usage, "only a simulated device can keep going where it refuses",
                     "add --simulate mps or --simulate cuda", keep_going.origin);
-    // In a file or a variable it is for the runs that simulate a Mac.
-    if (const Value& macos = values_.at(Setting::macos);
-        macos.source == Source::flag && simulated() != "mps")
-        return fail(ErrorKind::usage, "only a simulated Mac has a macOS", "add --simulate mps",
-                    macos.origin);
+    for (const Setting setting : kOfASimulatedMac)
+        if (const Value& value = values_.at(setting);
+            value.source == Source::flag && simulated() != "mps")
+            return fail(ErrorKind::usage, "only a simulated Mac has this setting",
+                        "add --simulate mps", value.origin);
     if (policy.text == "none" && simulated().empty())
         return fail(ErrorKind::usage, "without a simulated device there is nothing but redirection",
                     "use --shim off to run without it", policy.origin);

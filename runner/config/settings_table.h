@@ -44,6 +44,8 @@ enum class Setting {
     diagnose_time,
     device_memory,
     macos,
+    start_method,
+    mac_like,
     fallback,
     nccl_bandwidth,
     nccl_latency,
@@ -118,7 +120,7 @@ inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 inline constexpr std::string_view kNoFile = "none";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 58> kSettings{{
+inline constexpr std::array<SettingRow, 60> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once"},
@@ -207,6 +209,12 @@ inline constexpr std::array<SettingRow, 58> kSettings{{
     {Setting::macos, "macOS", Type::words, "14|15|26|14.0|15.0|26.0", 0, 0, "26", "",
      "--macos", "COMPAT_MACOS", "", "macos",
      "macOS of the simulated Mac: the last release of a number, or its first (.0)"},
+    {Setting::start_method, "start method", Type::words, "spawn|fork", 0, 0, "spawn", "",
+     "--start-method", "COMPAT_START_METHOD", "device.start_method", "start_method",
+     "how Python starts processes on the simulated Mac, if the code does not say"},
+    {Setting::mac_like, "Mac-like", Type::on_off, "on|off", 0, 0, "off", "",
+     "--mac-like", "COMPAT_MAC_LIKE", "", "mac_like",
+     "Python's `platform` and sw_vers say that the simulated Mac is one"},
     {Setting::fallback, "fallback", Type::on_off, "on|off", 0, 0, "on", "",
      "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled", "fallback",
      "run operators that MPS lacks on the CPU (sets PYTORCH_ENABLE_MPS_FALLBACK)"},
@@ -317,6 +325,16 @@ inline constexpr std::array<SettingRow, 58> kSettings{{
 // Whether it says what reports show, and nothing of a run.
 [[nodiscard]] constexpr bool is_of_reports(const SettingRow& row) {
     return row.setting == Setting::issue_text || row.key.starts_with("nccl_");
+}
+
+// Settings of a simulated Mac. Elsewhere their options are errors; in a file or a variable they are
+// for the runs that simulate one.
+inline constexpr std::array kOfASimulatedMac{Setting::macos, Setting::start_method,
+                                             Setting::mac_like};
+[[nodiscard]] constexpr bool is_of_a_simulated_mac(Setting setting) {
+    for (const Setting each : kOfASimulatedMac)
+        if (each == setting) return true;
+    return false;
 }
 
 // "--jobs"; empty: no flag.

@@ -38,12 +38,13 @@ struct Section {
     bool devices = false;     // whether its events have a requested and an actual device
     bool not_raised = false;  // of the refusals, those that were not raised
 };
-const std::array<Section, 5> kSections{{
+const std::array<Section, 6> kSections{{
     {"request", "requests", "redirected", {"redirect", "fold", "override"}, true},
     {"call", "calls", "fell back to the CPU", {"fallback"}},
     {"call", "calls", "refused", {"refusal"}},
     {"call", "calls", "refused, and computed on the CPU (--keep-going)", {"refusal"}, false, true},
     {"call", "calls", "answered without effect", {"stub"}},
+    {"question", "questions", "asked which system this is", {"platform"}},
 }};
 
 std::string shown_file(const std::string& file, const fs::path& cwd) {

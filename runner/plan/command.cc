@@ -66,8 +66,12 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
             env["TORCHDEVICE_SIMULATE"] = settings.simulate;
             if (!settings.device_memory.empty())
                 env["TORCHDEVICE_DEVICE_MEMORY"] = settings.device_memory;
-            if (settings.simulate == "mps" && !settings.macos.empty())
-                env["TORCHDEVICE_MACOS"] = settings.macos;
+            if (settings.simulate == "mps") {
+                if (!settings.macos.empty()) env["TORCHDEVICE_MACOS"] = settings.macos;
+                if (!settings.start_method.empty())
+                    env["TORCHDEVICE_START_METHOD"] = settings.start_method;
+                if (settings.mac_like) env["TORCHDEVICE_MAC_LIKE"] = "on";
+            }
             if (settings.keep_going) env["TORCHDEVICE_KEEP_GOING"] = "on";
             if (settings.processes > 1)
                 env["TORCHDEVICE_PROCESSES"] = std::to_string(settings.processes);

@@ -31,6 +31,8 @@ struct ChildSettings {
     std::string simulate;  // "mps", "cuda": an accelerator that the shim simulates; empty: none
     std::string device_memory;    // of each simulated device, "8G"; empty: a share of the host's
     std::string macos;            // of a simulated Mac, "15"; empty: the shim's default
+    std::string start_method;     // of processes on a simulated Mac; empty: the shim's default
+    bool mac_like = false;        // Python says that a simulated Mac is one
     int processes = 1;            // that run at once and share the host's memory
     bool default_device = false;  // tensors without a device are made on the accelerator
     bool keep_going = false;      // refusals of the simulated device are written down, not raised

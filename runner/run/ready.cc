@@ -112,6 +112,8 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     child.simulate = ready.settings.simulated();
     child.device_memory = ready.settings.text(Setting::device_memory);
     child.macos = ready.settings.text(Setting::macos);
+    child.start_method = ready.settings.text(Setting::start_method);
+    child.mac_like = ready.settings.on(Setting::mac_like);
     child.processes = ready.settings.jobs();
     child.default_device = ready.settings.on(Setting::default_device);
     child.keep_going = ready.settings.on(Setting::keep_going);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <tuple>
 
 #include "tests/support/temp_tree.h"
 
@@ -102,9 +103,17 @@ TEST_F(SettingsTest, ANumberOutOfRangeNamesTheFlagAndTheRange) {
     EXPECT_EQ(value_of(Setting::retries, {{Setting::retries, "10"}}, nullptr), "10 --retries");
 }
 
-TEST_F(SettingsTest, TheMacosOptionNeedsASimulatedMac) {
+TEST_F(SettingsTest, OptionsOfASimulatedMacNeedOne) {
+    for (const auto& [setting, word, flag] :
+         {std::tuple{Setting::start_method, "fork", "--start-method"},
+          std::tuple{Setting::mac_like, "on", "--mac-like"}}) {
+        EXPECT_EQ(value_of(setting, {{setting, word}}, nullptr),
+                  std::string(flag) + ": only a simulated Mac has this setting: add --simulate mps");
+        EXPECT_EQ(value_of(setting, {{setting, word}, {Setting::simulate, "mps"}}, nullptr),
+                  std::string(word) + " " + flag);
+    }
     const auto macos = [&](const Flags& flags) { return value_of(Setting::macos, flags, nullptr); };
-    const std::string refused = "--macos: only a simulated Mac has a macOS: add --simulate mps";
+    const std::string refused = "--macos: only a simulated Mac has this setting: add --simulate mps";
     EXPECT_EQ(macos({{Setting::macos, "14"}}), refused);
     EXPECT_EQ(macos({{Setting::macos, "14"}, {Setting::simulate, "cuda"}}), refused);
     EXPECT_EQ(macos({{Setting::macos, "14"}, {Setting::simulate, "mps"}}), "14 --macos");

@@ -100,6 +100,9 @@ Rows device_events() {
     for (auto at = std::sregex_iterator(kinds.begin(), kinds.end(), name);
          at != std::sregex_iterator(); ++at)
         rows.push_back({code((*at)[1].str()), kProse});
+    for (const auto& kind :
+         names_in({"shim/python/compat_shim/record.py"}, R"x(PLATFORM = "(\w+)")x"))
+        rows.push_back({code(kind), kProse});
     return rows;
 }
 

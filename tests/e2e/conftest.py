@@ -121,12 +121,13 @@ def unique_sleep_seconds(tmp_path):
 
 @pytest.fixture
 def write_suite(tmp_path):
-    """write_suite(name, files): a unittest suite with tests in tests/; `files`: {path: text}."""
+    """write_suite(name, files, …): a unittest suite with tests in tests/; `files`: {path: text}, `more`:
+    further keys of suite.json."""
 
-    def write(name, files):
+    def write(name, files, **more):
         folder = tmp_path / "suite"
-        (folder / "tests").mkdir(parents=True)
-        definition = {"format": 1, "name": name, "framework": "unittest", "layout": {"pythonpath": ["."]}}
+        (folder / "tests").mkdir(parents=True, exist_ok=True)
+        definition = {"format": 1, "name": name, "framework": "unittest", "layout": {"pythonpath": ["."]}, **more}
         for path, text in {"suite.json": json.dumps(definition), "tests/__init__.py": "", **files}.items():
             (folder / path).write_text(text)
         return folder

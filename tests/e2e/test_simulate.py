@@ -1,6 +1,7 @@
 """Tests `--simulate` with a real torch: a suite and a program on a simulated MPS device, the report
 and the gap log. tests/shim/test_simulate_*.py test the device itself."""
 import json
+import os
 import re
 import sys
 
@@ -141,9 +142,67 @@ def test_refusals_and_fallbacks_of_a_program_are_listed(runner, python, tmp_path
     (["--simulate", "mps", "--shim", "off"], "simulated devices need the shim, and it is off"),
     (["--simulate", "cuda", "--policy", "full"], "--policy: nothing is redirected where CUDA is simulated"),
     (["--policy", "none"], "use --shim off to run without it"),
-    (["--macos", "14"], "--macos: only a simulated Mac has a macOS: add --simulate mps"),
+    (["--macos", "14"], "--macos: only a simulated Mac has this setting: add --simulate mps"),
     (["--simulate", "cuda", "--macos", "14"], "add --simulate mps"),
 ])
 def test_unsupported_simulations_are_refused(runner, python, suite, words, message):
     ran = runner(suite, "--python", python, *words)
     assert ran.code == 2 and message in ran.err
+
+
+WORKERS = """
+import multiprocessing, os, platform, torch
+from torch.utils.data import DataLoader
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return os.getpid()
+
+if __name__ == "__main__":
+    print(multiprocessing.get_start_method(), platform.machine())
+    for batch in DataLoader(Data(), num_workers=1, collate_fn=lambda pids: sum(pids)):
+        print("batch", batch != os.getpid())
+"""
+
+
+def test_a_simulated_mac_spawns_workers_and_may_say_that_it_is_one(runner, python, tmp_path):
+    (tmp_path / "program.py").write_text(WORKERS)
+    words = ("exec", "--simulate", "mps", "--policy", "none")
+    spawned = runner(*words, "--", python, "program.py")
+    assert spawned.code == 1 and spawned.out.startswith(f"spawn {os.uname().machine}\n"), spawned.out + spawned.err
+    assert "Can't pickle" in spawned.err and "runner: 1 question asked which system this is at 1 place" in spawned.err
+    assert re.search(r"1  platform\.machine  program\.py:13", spawned.err)
+    forked = runner(*words, "--start-method", "fork", "--mac-like", "--", python, "program.py")
+    assert forked.code == 0 and forked.out.startswith("fork arm64\nbatch True\n"), forked.out + forked.err
+    ran = runner("exec", "--mac-like", "--", python, "program.py")
+    assert ran.code == 2 and "--mac-like: only a simulated Mac has this setting" in ran.err
+
+
+PROCESSES = """
+import multiprocessing, unittest
+
+class T(unittest.TestCase):
+    def test_workers(self):
+        parent, child = multiprocessing.Pipe()
+        process = multiprocessing.Process(target=lambda: child.send(1))
+        process.start()
+        self.assertEqual(parent.recv(), 1)
+
+    def test_pool(self):
+        with multiprocessing.Pool(1) as pool:
+            self.assertEqual(pool.map(abs, [-1]), [1])
+"""
+
+
+def test_a_suite_says_that_it_forks(runner, python, write_suite):
+    """Test modules are no scripts: a spawned process imports them by their names."""
+    words = ("--simulate", "mps", "--policy", "none")
+    files = {"tests/test_processes.py": PROCESSES}
+    _, states, _ = run(runner, write_suite("spawning", files), python, *words)
+    assert states == {"test_workers": "errored", "test_pool": "passed"}
+    forking = write_suite("forking", files, device={"start_method": "fork"})
+    _, states, _ = run(runner, forking, python, *words)
+    assert states == {"test_workers": "passed", "test_pool": "passed"}

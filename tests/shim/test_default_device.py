@@ -113,6 +113,7 @@ def forked():
     multiprocessing.get_context("fork").Process(target=send, args=(theirs,)).start()
     return ours.recv()
 
+child = forked()  # before the first use of MPS, which a process forked later has lost
 found = []
 thread = threading.Thread(target=lambda: found.append(made()))
 thread.start()
@@ -120,7 +121,7 @@ thread.join()
 started = subprocess.run([sys.executable, "-c", "import torch; print(torch.zeros(1).device)"],
                          capture_output=True, text=True).stdout.strip()
 loader = DataLoader(TensorDataset(torch.arange(6.0)), batch_size=3, shuffle=True)
-print(json.dumps([found[0], forked(), started, [str(batch.device) for batch, in loader]]))
+print(json.dumps([found[0], child, started, [str(batch.device) for batch, in loader]]))
 """,
         env={**device("mps"), "TORCHDEVICE_DEFAULT_DEVICE": "on"},
     )

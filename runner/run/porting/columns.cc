@@ -98,7 +98,7 @@ config::Invocation invocation_of(const config::Invocation& invocation, const Col
     if (column.simulated == "mps")
         own.flags[Setting::fallback] = column.fallback ? "on" : "off";
     else
-        own.flags.erase(Setting::macos);
+        for (const Setting setting : config::kOfASimulatedMac) own.flags.erase(setting);
     return own;
 }
 

@@ -1,9 +1,15 @@
 #include "suites/tree.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <string_view>
 #include <system_error>
 
 #include "runner/base/files.h"
+#include "runner/base/isolation/file_tree.h"
 
 namespace compat::suites {
 
@@ -11,13 +17,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_skipped(const fs::path& folder, bool at_root) {
-    const std::string name = folder.filename().string();
+// `relative`: to the root.
+bool is_skipped(const fs::path& root, const std::string& relative) {
+    const size_t slash = relative.rfind('/');
+    const auto name = std::string_view(relative).substr(slash + 1);
     if (name.starts_with('.') || name.ends_with(".egg-info")) return true;
     if (name == "__pycache__" || name == "node_modules") return true;
-    if (at_root && (name == "build" || name == "dist")) return true;
+    if (slash == relative.npos && (name == "build" || name == "dist")) return true;
     std::error_code error;
-    return fs::exists(folder / "pyvenv.cfg", error);
+    return fs::exists(root / relative / "pyvenv.cfg", error);
 }
 
 bool leads_inside(const fs::path& path, const fs::path& canonical_root) {
@@ -27,28 +35,8 @@ bool leads_inside(const fs::path& path, const fs::path& canonical_root) {
     return compat::is_inside(target, canonical_root);
 }
 
-void walk(const fs::path& root, const fs::path& canonical_root, const fs::path& relative,
-          std::vector<TreeFile>& files) {
-    std::error_code error;
-    fs::directory_iterator entry(root / relative, error);
-    for (const fs::directory_iterator end; !error && entry != end; entry.increment(error)) {
-        std::error_code unreadable;
-        const fs::path inner = relative / entry->path().filename();
-        const bool link = entry->is_symlink(unreadable);
-        if (entry->is_directory(unreadable)) {
-            if (!link && !is_skipped(entry->path(), relative.empty()))
-                walk(root, canonical_root, inner, files);
-        } else if (entry->is_regular_file(unreadable)) {
-            if (link && !leads_inside(entry->path(), canonical_root)) continue;
-            const std::uintmax_t bytes = entry->file_size(unreadable);
-            const bool executable = (entry->status(unreadable).permissions() &
-                                     fs::perms::owner_exec) != fs::perms::none;
-            files.push_back({inner.generic_string(), unreadable ? 0 : bytes, executable});
-        }
-    }
-    if (error && error != std::errc::no_such_file_or_directory &&
-        error != std::errc::not_a_directory)
-        files.push_back({relative.generic_string(), 0, false, error.value()});
+TreeFile tree_file(const std::string& path, const struct stat& status) {
+    return {path, static_cast<std::uintmax_t>(status.st_size), (status.st_mode & S_IXUSR) != 0};
 }
 
 }  // namespace
@@ -62,7 +50,29 @@ std::vector<TreeFile> list_tree(const fs::path& root, const fs::path& folder) {
     if (start == ".") start.clear();
     if (!start.has_filename()) start = start.parent_path();
     if (!leads_inside(root / start, canonical_root)) return files;
-    walk(root, canonical_root, start, files);
+    const std::string before = start.empty() ? "" : start.generic_string() + "/";
+    WalkVisitor visitor;
+    visitor.file = [&](const FoundFile& file) {
+        const std::string path = before + file.path;
+        struct stat target {};
+        if (S_ISREG(file.status.st_mode))
+            files.push_back(tree_file(path, file.status));
+        else if (S_ISLNK(file.status.st_mode) && leads_inside(root / path, canonical_root) &&
+                 ::stat((root / path).c_str(), &target) == 0 && S_ISREG(target.st_mode))
+            files.push_back(tree_file(path, target));
+        return true;
+    };
+    visitor.folder = [&](const FoundFile& folder) {
+        return !is_skipped(root, before + folder.path);
+    };
+    visitor.unread = [&](const FoundFile& folder, int why) {
+        if (why != ENOENT && why != ENOTDIR)
+            files.push_back({before + folder.path, 0, false, why});
+    };
+    const WalkLimits limits{.longest = PATH_MAX - root.native().size() - before.size() - 1};
+    const std::error_code top = walk_files(root / start, limits, visitor);
+    if (top && top != std::errc::no_such_file_or_directory && top != std::errc::not_a_directory)
+        files.push_back({start.generic_string(), 0, false, top.value()});
     std::sort(files.begin(), files.end(),
               [](const TreeFile& a, const TreeFile& b) { return a.path < b.path; });
     return files;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <climits>
 #include <nlohmann/json.hpp>
 
 #include "parsers/attempt.h"
@@ -12,6 +13,7 @@
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/verdict.h"
 #include "runner/archive/input_decoder.h"
+#include "runner/base/isolation/file_tree.h"
 
 namespace compat::archive {
 
@@ -32,14 +34,17 @@ Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::p
     if (!fs::exists(at, error)) return fail(ErrorKind::usage, "no such file", {}, name);
     if (!fs::is_directory(at, error)) return std::vector{at};
     std::vector<fs::path> files;
-    fs::recursive_directory_iterator walk(at, fs::directory_options::skip_permission_denied, error);
-    for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
+    WalkVisitor visitor;
+    visitor.file = [&](const FoundFile& file) {
         std::error_code none;
-        if (walk->is_directory(none) && fs::equivalent(walk->path(), results, none))
-            walk.disable_recursion_pending();
-        else if (walk->is_regular_file(none))
-            files.push_back(walk->path());
-    }
+        if (fs::is_regular_file(at / file.path, none)) files.push_back(at / file.path);
+        return true;
+    };
+    visitor.folder = [&](const FoundFile& folder) {
+        std::error_code none;
+        return !fs::equivalent(at / folder.path, results, none);
+    };
+    error = walk_files(at, {.most = kMostWalked, .longest = PATH_MAX}, visitor);
     if (error) return fail(ErrorKind::io, "cannot be read: " + error.message(), {}, name);
     std::sort(files.begin(), files.end());
     return files;

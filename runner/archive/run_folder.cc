@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -30,6 +31,12 @@ namespace {
 constexpr int kPlanFormat = 2;
 constexpr int kLockTries = 10;
 constexpr unsigned kLockPauseUs = 10'000;
+// 200,000 modules have 800,000 files and folders.
+constexpr std::int64_t kMostFiles = 4'000'000;
+// With the run's folder it can be opened, and unpacked from an archive.
+constexpr std::size_t kLongestName = PATH_MAX - 512;
+// Of what is in a run's folder and is no file of it, so many are named, by so many bytes.
+constexpr std::size_t kNamedOthers = 1000, kLongestOther = 200;
 
 fs::path lock_of(const fs::path& folder) { return folder / "lock"; }
 
@@ -205,32 +212,44 @@ bool RunLock::is_held(const fs::path& folder) {
 
 Expected<std::vector<std::string>> each_file(const fs::path& folder, const RunFileVisitor& visit) {
     std::vector<std::string> others;
-    std::error_code error;
-    constexpr auto kWhatCanBeRead = fs::directory_options::skip_permission_denied;
-    for (fs::recursive_directory_iterator at(folder, kWhatCanBeRead, error), end;
-         !error && at != end; at.increment(error)) {
-        const fs::path name = at->path().lexically_relative(folder);
-        struct stat status {};
-        if (::lstat(at->path().c_str(), &status) != 0) continue;
-        if (S_ISDIR(status.st_mode)) {
-            if (::access(at->path().c_str(), R_OK | X_OK) != 0)
-                others.push_back(fmt::format("{} (a folder that cannot be read)", name.string()));
-            continue;
-        }
-        if (!S_ISREG(status.st_mode))
-            others.push_back(fmt::format("{} ({})", name.string(), file_kind(status.st_mode)));
-        else if (auto seen = visit(name); !seen)
-            return tl::unexpected(seen.error());
-    }
+    std::int64_t unnamed = 0, walked = 0;
+    const auto add = [&](std::string_view name, std::string_view why) {
+        if (others.size() >= kNamedOthers)
+            ++unnamed;
+        else
+            others.push_back(fmt::format("{}{} ({})", first_bytes(name, kLongestOther),
+                                         name.size() > kLongestOther ? "…" : "", why));
+    };
+    Expected<void> seen;
+    WalkVisitor visitor;
+    visitor.file = [&](const FoundFile& file) {
+        if (++walked > kMostFiles)
+            seen = fail(ErrorKind::usage, "it has more files than any run",
+                        "remove what its tests left in modules/", folder.string());
+        else if (!S_ISREG(file.status.st_mode))
+            add(file.path, file_kind(file.status.st_mode));
+        else if (file.path.size() > kLongestName)
+            add(file.path, "its path is too long");
+        else
+            seen = visit(file.path);
+        return seen.has_value();
+    };
+    visitor.unread = [&](const FoundFile& file, int error) {
+        add(file.path, error == ENAMETOOLONG ? "a folder with too long a path"
+                                             : "a folder that cannot be read");
+    };
+    const std::error_code error = walk_files(folder, {.longest = kLongestName}, visitor);
     if (error)
         return fail(ErrorKind::io, "cannot list the run's files: " + error.message(), {},
                     folder.string());
+    if (!seen) return tl::unexpected(seen.error());
+    if (unnamed > 0) others.push_back(fmt::format("{} more", unnamed));
     return others;
 }
 
 std::uint64_t folder_bytes(const fs::path& folder) {
     std::uint64_t bytes = 0;
-    walk_files(folder, {}, [&](const FoundFile& file) {
+    walk_files(folder, {.most = kMostFiles}, [&](const FoundFile& file) {
         if (S_ISREG(file.status.st_mode)) bytes += static_cast<std::uint64_t>(file.status.st_size);
     });
     return bytes;

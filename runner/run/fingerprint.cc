@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 
 #include "runner/base/files.h"
 #include "runner/base/host.h"
+#include "runner/base/isolation/file_tree.h"
 #include "runner/base/names.h"
 #include "runner/base/secrets.h"
 #include "runner/prepare/cache.h"
@@ -52,29 +54,31 @@ constexpr std::array<std::string_view, 14> kCode{".py",  ".pyi", ".pyx", ".toml"
                                                  ".ini", ".c",   ".cc",  ".cpp",  ".cu",
                                                  ".cuh", ".h",   ".hpp", ".mm"};
 
+// The end of a larger file tells it from others: it is no code.
+constexpr std::uint64_t kMostRead = 16 << 20;
+
 // Of the code below a folder: names and bytes. Hidden folders, results and caches do not count.
 std::string code_hash(const fs::path& root) {
-    std::vector<fs::path> files;
-    std::error_code error;
-    for (fs::recursive_directory_iterator at(root, error), end; !error && at != end;
-         at.increment(error)) {
-        const std::string name = at->path().filename();
+    std::vector<std::string> files;
+    WalkVisitor visitor;
+    visitor.file = [&](const FoundFile& file) {
+        const std::string ending = fs::path(file.path).extension();
+        if (std::find(kCode.begin(), kCode.end(), ending) != kCode.end())
+            files.push_back(file.path);
+        return true;
+    };
+    visitor.folder = [&](const FoundFile& folder) {
+        const auto name = std::string_view(folder.path).substr(folder.path.rfind('/') + 1);
         std::error_code ignored;
-        if (at->is_directory(ignored)) {
-            if (name.starts_with('.') || name == "__pycache__" ||
-                fs::exists(at->path() / "runner.db", ignored))
-                at.disable_recursion_pending();
-        } else if (std::find(kCode.begin(), kCode.end(), at->path().extension().string()) !=
-                   kCode.end()) {
-            files.push_back(at->path());
-        }
-    }
-    if (error) return {};
+        return !name.starts_with('.') && name != "__pycache__" &&
+               !fs::exists(root / folder.path / "runner.db", ignored);
+    };
+    if (walk_files(root, {.most = kMostWalked, .longest = PATH_MAX}, visitor)) return {};
     std::sort(files.begin(), files.end());
     std::vector<std::string> keys;
-    for (const fs::path& file : files)
-        keys.push_back(prepare::content_key(
-            {file.lexically_relative(root).string(), read_file(file).value_or("")}));
+    for (const std::string& file : files)
+        keys.push_back(
+            prepare::content_key({file, read_file(root / file, kMostRead).value_or("")}));
     return prepare::content_key({keys.begin(), keys.end()});
 }
 

@@ -36,7 +36,7 @@ Expected<FilesToPack> files_in(const fs::path& folder, const std::string& id) {
         if (is_left_out(name))
             found.left_out.push_back(name.string());
         else
-            found.files.push_back({"runs/" + id + "/" + name.generic_string(), {folder, name}});
+            found.files.push_back({"runs/" + id + "/" + name.string(), name.string()});
         return {};
     });
     if (!others) return tl::unexpected(others.error());
@@ -54,7 +54,7 @@ bool is_archive(const fs::path& name) {
     return name.filename().string().ends_with(kArchiveSuffix) && fs::is_regular_file(name, error);
 }
 
-Expected<std::vector<std::string>> archive_run(const fs::path& results, const std::string& id,
+Expected<PackedRun> archive_run(const fs::path& results, const std::string& id,
                                                const fs::path& out) {
     const fs::path folder = results / "runs" / id;
     if (!has_record(folder))
@@ -64,13 +64,12 @@ Expected<std::vector<std::string>> archive_run(const fs::path& results, const st
         return fail(ErrorKind::usage, "a runner is using this run", "wait for its end",
                     folder.string());
     return files_in(folder, id).and_then([&](FilesToPack found) {
-        return write_tar_zstd(out, found.files).map([&] { return std::move(found.left_out); });
+        return write_tar_zstd(out, folder, found.files).map([&](std::uint64_t unpacked) {
+            std::error_code error;
+            const bool is_too_large = unpacked > most_unpacked(fs::file_size(out, error));
+            return PackedRun{std::move(found.left_out), is_too_large};
+        });
     });
-}
-
-bool is_too_large(const fs::path& archive, std::uint64_t files) {
-    std::error_code error;
-    return files > most_unpacked(fs::file_size(archive, error));
 }
 
 Expected<void> unpack_run(const fs::path& file, const fs::path& results) {

@@ -2,7 +2,6 @@
 // makes from it. Not here: the format (tar_zstd.h).
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -17,13 +16,16 @@ inline constexpr std::string_view kArchiveSuffix = ".tar.zst";
 // Whether a name means an archive rather than a folder or a run: a file with that suffix.
 [[nodiscard]] bool is_archive(const std::filesystem::path& name);
 
-// Writes results/runs/<id> to `out`. Gives what it left out, relative to the run's folder. Errors:
-// usage, where the run has no folder, or a runner is using it; io.
-[[nodiscard]] Expected<std::vector<std::string>> archive_run(const std::filesystem::path& results,
-                                         const std::string& id, const std::filesystem::path& out);
+struct PackedRun {
+    std::vector<std::string> left_out;  // relative to the run's folder
+    bool is_too_large = false;          // commands refuse to unpack it
+};
 
-// Whether commands refuse to unpack this archive, because its files have so many bytes.
-[[nodiscard]] bool is_too_large(const std::filesystem::path& archive, std::uint64_t files);
+// Writes results/runs/<id> to `out`. Errors: usage, where the run has no folder, or a runner is
+// using it; io.
+[[nodiscard]] Expected<PackedRun> archive_run(const std::filesystem::path& results,
+                                              const std::string& id,
+                                              const std::filesystem::path& out);
 
 // Makes a results folder of an archive in the empty folder `results`: its files, and of a run that
 // is no shard a database.

@@ -16,6 +16,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/files.h"
+#include "runner/base/files/file_below.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 
@@ -147,12 +148,20 @@ class Compressor {
     std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context_;
 };
 
-Expected<void> add_file(const TarFile& one, Compressor& to) {
-    const auto in = open_file(one.file);
+// A file, and each folder above it, take a block of the disk.
+std::uint64_t room_of(std::string_view name, std::uint64_t size) {
+    constexpr std::uint64_t kDiskBlock = 4096;
+    const auto folders = static_cast<std::uint64_t>(std::count(name.begin(), name.end(), '/'));
+    return folders * kDiskBlock + std::max(size, kDiskBlock);
+}
+
+// Returns the room that it takes.
+Expected<std::uint64_t> add_file(const TarFile& one, const FileBelow& file, Compressor& to) {
+    const auto in = open_file(file);
     if (!in) return tl::unexpected(in.error());
     struct stat status {};
     if (::fstat(in->get(), &status) != 0)
-        return tl::unexpected(disk_error(one.file.path(), "cannot read", errno));
+        return tl::unexpected(disk_error(file.path(), "cannot read", errno));
     const auto size = static_cast<std::uint64_t>(status.st_size);
     const auto mtime = static_cast<std::uint64_t>(std::max<std::int64_t>(0, status.st_mtime));
     std::string pax;
@@ -170,15 +179,15 @@ Expected<void> add_file(const TarFile& one, Compressor& to) {
         const ssize_t read =
             ::read(in->get(), chunk.data(), std::min<std::uint64_t>(kChunk, left));
         if (read < 0 && errno == EINTR) continue;
-        if (read < 0) return tl::unexpected(disk_error(one.file.path(), "cannot read", errno));
+        if (read < 0) return tl::unexpected(disk_error(file.path(), "cannot read", errno));
         if (read == 0)
             return fail(ErrorKind::io, "it became shorter while it was read",
-                        "wait for the run's end", one.file.path().string());
+                        "wait for the run's end", file.path().string());
         to.write(std::string_view(chunk.data(), static_cast<std::size_t>(read)));
         left -= static_cast<std::uint64_t>(read);
     }
     to.pad(size);
-    return {};
+    return room_of(one.name, size);
 }
 
 // Reads decompressed bytes of a file in order.
@@ -317,14 +326,9 @@ class Extractor {
                      octal_of(header.mtime).value_or(0));
     }
 
-    // A file, and each folder above it, take a block of the disk.
     Expected<void> take_room(const std::string& name, std::uint64_t size) {
-        constexpr std::uint64_t kDiskBlock = 4096;
-        const auto folders = static_cast<std::uint64_t>(std::count(name.begin(), name.end(), '/'));
-        const std::uint64_t rest = left_ - std::min(left_, folders * kDiskBlock);
-        const std::uint64_t bytes = std::max(size, kDiskBlock);
-        if (bytes > rest) return tl::unexpected(too_large());
-        left_ = rest - bytes;
+        if (size > left_ || room_of(name, size) > left_) return tl::unexpected(too_large());
+        left_ -= room_of(name, size);
         return {};
     }
 
@@ -383,15 +387,20 @@ std::uint64_t most_unpacked(std::uint64_t packed) {
     return packed >= kNever / kRatio ? kNever : std::max(packed * kRatio, kAlways);
 }
 
-Expected<void> write_tar_zstd(const fs::path& out, const std::vector<TarFile>& files) {
+Expected<std::uint64_t> write_tar_zstd(const fs::path& out, const fs::path& folder,
+                                       const std::vector<TarFile>& files) {
     auto file = AtomicFile::create(out);
     if (!file) return tl::unexpected(file.error());
     Compressor to(*file);
-    for (const TarFile& one : files)
-        if (auto added = add_file(one, to); !added) return added;
+    std::uint64_t room = 0;
+    for (const TarFile& one : files) {
+        const auto added = add_file(one, {folder, one.file}, to);
+        if (!added) return added;
+        room += *added;
+    }
     to.write(std::string(2 * kBlock, '\0'));
     to.finish();
-    return file->commit();
+    return file->commit().map([&] { return room; });
 }
 
 Expected<void> extract_tar_zstd(const fs::path& archive, const fs::path& folder,

@@ -12,22 +12,23 @@
 #include <vector>
 
 #include "runner/base/error.h"
-#include "runner/base/files/file_below.h"
 
 namespace compat::archive {
 
 struct TarFile {
     std::string name;  // in the archive, '/' separated
-    FileBelow file;    // on the disk
+    std::string file;  // below the folder on the disk
 };
 
 // Replaces `out` in one step. A file that is shorter or longer when it is read than when its size
-// was taken is an error. Errors: io.
-[[nodiscard]] Expected<void> write_tar_zstd(const std::filesystem::path& out,
-                                            const std::vector<TarFile>& files);
+// was taken is an error. Returns the bytes that the files count as when they are extracted.
+// Errors: io.
+[[nodiscard]] Expected<std::uint64_t> write_tar_zstd(const std::filesystem::path& out,
+                                                     const std::filesystem::path& folder,
+                                                     const std::vector<TarFile>& files);
 
 // A small archive may unpack to any size. This is what the files of one of `packed` bytes may have
-// together; each counts as a block of the disk at least.
+// together; each counts as a block of the disk at least, and so does each folder above it.
 [[nodiscard]] std::uint64_t most_unpacked(std::uint64_t packed);
 
 // Extracts the regular files below `folder`, which holds none of them. Errors: usage, where it is

@@ -16,9 +16,6 @@ namespace {
 
 // Folders that are open at once: 32 KiB each.
 constexpr std::size_t kMostOpen = 32;
-// Folders with a longer path are not entered; each level of the path takes memory.
-constexpr std::size_t kLongestWalked = 1 << 18;
-
 struct CloseFolder {
     void operator()(DIR* folder) const { ::closedir(folder); }
 };
@@ -45,7 +42,9 @@ class TreeWalk {
     using Handle = std::function<bool(const Entry&)>;
 
     Handle file, folder_before, folder_after;  // folder_before: whether to enter it
-    bool is_over = false;                      // set by one of these: nothing more is read
+    std::function<void(const FoundFile&, int)> unread;
+    std::size_t longest = kLongestWalked;
+    bool is_over = false;  // set by one of these: nothing more is read
 
     void run(OpenFolder top) {
         enter(std::move(top));
@@ -85,10 +84,13 @@ class TreeWalk {
         const Entry seen{folder, entry->d_name, found};
         if (!S_ISDIR(status.st_mode)) {
             if (!file(seen)) --level.passed;
-        } else if (path_.size() < kLongestWalked && folder_before(seen)) {
+        } else if (folder_before(seen)) {
+            const bool is_long = path_.size() >= longest;
             const auto depth = levels_.size();
-            enter(open_folder(folder, entry->d_name));
-            if (levels_.size() == depth && !folder_after(seen)) --level.passed;
+            if (!is_long) enter(open_folder(folder, entry->d_name));
+            if (levels_.size() > depth) return;
+            if (unread) unread(found, is_long ? ENAMETOOLONG : errno);
+            if (!is_long && !folder_after(seen)) --level.passed;
         }
     }
 
@@ -122,26 +124,40 @@ class TreeWalk {
 
 }  // namespace
 
-void walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
-                const std::function<void(const FoundFile&)>& see) {
+std::error_code walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
+                           const WalkVisitor& visitor) {
     struct stat top {};
-    if (::stat(folder.c_str(), &top) != 0) return;
+    OpenFolder opened = open_folder(AT_FDCWD, folder.c_str(), 0);
+    if (!opened || ::fstat(::dirfd(opened.get()), &top) != 0)
+        return {errno, std::generic_category()};
     std::int64_t left = limits.most;
     TreeWalk walk;
+    walk.longest = limits.longest;
+    walk.unread = visitor.unread;
     const auto is_walked = [&](const TreeWalk::Entry& entry) {
         walk.is_over = --left < 0;
         return !walk.is_over &&
                (!limits.one_file_system || entry.found.status.st_dev == top.st_dev);
     };
     walk.file = [&](const TreeWalk::Entry& entry) {
-        if (is_walked(entry)) see(entry.found);
+        if (is_walked(entry)) walk.is_over = !visitor.file(entry.found);
         return true;
     };
     walk.folder_before = [&](const TreeWalk::Entry& entry) {
-        return is_walked(entry) && (limits.skipped.empty() || entry.name != limits.skipped);
+        return is_walked(entry) && (limits.skipped.empty() || entry.name != limits.skipped) &&
+               (!visitor.folder || visitor.folder(entry.found));
     };
     walk.folder_after = [](const TreeWalk::Entry&) { return true; };
-    walk.run(open_folder(AT_FDCWD, folder.c_str(), 0));
+    walk.run(std::move(opened));
+    return {};
+}
+
+void walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
+                const std::function<void(const FoundFile&)>& see) {
+    walk_files(folder, limits, WalkVisitor{[&](const FoundFile& file) {
+                   see(file);
+                   return true;
+               }});
 }
 
 std::error_code remove_tree(const std::filesystem::path& folder) {
@@ -153,7 +169,9 @@ std::error_code remove_tree(const std::filesystem::path& folder) {
     };
     if (::unlink(folder.c_str()) == 0 || errno == ENOENT) return {};  // no folder
     ::chmod(folder.c_str(), S_IRWXU);
+    constexpr std::size_t kLongestRemoved = 1 << 22;
     TreeWalk walk;
+    walk.longest = kLongestRemoved;
     walk.file = [&](const TreeWalk::Entry& entry) { return stays(entry.folder, entry.name, 0); };
     walk.folder_before = [](const TreeWalk::Entry& entry) {
         if ((entry.found.status.st_mode & S_IRWXU) != S_IRWXU)

@@ -1,6 +1,6 @@
 // Walks and removes folders that others have filled, for example tests: however deep and wide they
-// are, memory and open descriptors stay bounded. Never follows a link. Not for folders of our own,
-// for which std::filesystem does.
+// are, memory and open descriptors stay bounded (the iterators of std::filesystem need the square of
+// the depth). Never follows a link. Not for folders of our own, for which std::filesystem does.
 #pragma once
 
 #include <sys/stat.h>
@@ -20,15 +20,32 @@ struct FoundFile {
     const struct stat& status;
 };
 
+// Files and folders that are walked of what tests left: whoever leaves more does not hold up the
+// run.
+inline constexpr std::int64_t kMostWalked = 1'000'000;
+// Folders with a longer path are not entered; each level of the path takes memory.
+inline constexpr std::size_t kLongestWalked = 1 << 18;
+
 // What is not walked, and how far.
 struct WalkLimits {
     bool one_file_system = false;  // nothing that is mounted below the folder
     std::string_view skipped{};    // no folder of this name
     std::int64_t most = std::numeric_limits<std::int64_t>::max();  // files and folders
+    std::size_t longest = kLongestWalked;
 };
 
-// Calls `see` for each file that is not a folder, in the order of the file system. What cannot be
-// read is left out.
+struct WalkVisitor {
+    std::function<bool(const FoundFile&)> file;      // what is no folder; whether to go on
+    std::function<bool(const FoundFile&)> folder{};  // whether to enter it
+    // A folder that is not entered: its path is too long, or 0 and errno of opening it.
+    std::function<void(const FoundFile&, int error)> unread{};
+};
+
+// In the order of the file system. Why the folder itself cannot be read; none: it was walked, up to
+// the limits.
+std::error_code walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
+                           const WalkVisitor& visitor);
+// All files that are not folders. What cannot be read is left out.
 void walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
                 const std::function<void(const FoundFile&)>& see);
 

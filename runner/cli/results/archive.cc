@@ -42,14 +42,14 @@ Expected<ExitCode> archive_run(const ArchiveRequest& request,
     if (!out.filename().string().ends_with(archive::kArchiveSuffix))
         return fail(ErrorKind::usage, "an archive's name ends in .tar.zst",
                     "commands know it by that", out.string());
-    return archive::archive_run(*results, *id, out).map([&](const auto& left_out) {
+    return archive::archive_run(*results, *id, out).map([&](const auto& packed) {
         std::error_code error;
         const std::uint64_t files = archive::folder_bytes(*results / "runs" / *id);
         print("{}\n{} of files in {}\n", printable(out.string()), size_words(files),
               size_words(fs::file_size(out, error)));
-        if (archive::is_too_large(out, files))
+        if (packed.is_too_large)
             print("note: commands refuse an archive that unpacks to so much; `tar` unpacks it\n");
-        for (const std::string& name : left_out) print("left out: {}\n", printable(name));
+        for (const std::string& name : packed.left_out) print("left out: {}\n", printable(name));
         return ExitCode::ok;
     });
 }

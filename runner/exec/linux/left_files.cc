@@ -13,8 +13,6 @@ namespace {
 // Files that are named; all are counted.
 constexpr size_t kNamedFiles = 100;
 constexpr size_t kNamesBytes = kLongestMessage / 2;  // as they are sent
-// Who fills TMPDIR with files does not hold up the run.
-constexpr std::int64_t kMostCounted = 1'000'000;
 
 std::string as_text(const nlohmann::json& json) {
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -26,7 +24,7 @@ std::string left_files_as_text(const std::filesystem::path& folder) {
     nlohmann::json files = nlohmann::json::array();
     size_t room = kNamesBytes;
     std::int64_t count = 0, bytes = 0;
-    walk_files(folder, {.one_file_system = true, .most = kMostCounted}, [&](const auto& found) {
+    walk_files(folder, {.one_file_system = true, .most = kMostWalked}, [&](const auto& found) {
         ++count;
         bytes += static_cast<std::int64_t>(found.status.st_blocks) * 512;
         if (files.size() >= kNamedFiles || found.path.size() > room) return;

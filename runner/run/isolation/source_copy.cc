@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Written by Python for every module that it imports.
-constexpr WalkLimits kWithoutPythonsOwn{.skipped = "__pycache__"};
+constexpr WalkLimits kWithoutPythonsOwn{.skipped = "__pycache__", .most = kMostWalked};
 
 tl::unexpected<Error> cannot_copy(const fs::path& file, const std::string& why) {
     return fail(ErrorKind::io, "cannot copy the suite's source: " + why,
@@ -45,45 +45,75 @@ class Copying {
   public:
     explicit Copying(SourceCopy& copy) : copy_(copy) {}
 
-    Expected<void> folder(const fs::path& from, const fs::path& to) {
-        std::error_code error;
-        fs::create_directories(to, error);
-        if (error) return cannot_copy(to, error.message());
-        fs::directory_iterator entries(from, error);
-        if (error) ++copy_.skipped;
-        for (; !error && entries != fs::directory_iterator(); entries.increment(error))
-            if (auto copied = one(entries->path(), to / entries->path().filename()); !copied)
-                return copied;
-        struct stat status {};
-        if (::stat(from.c_str(), &status) == 0) {
-            ::chmod(to.c_str(), (status.st_mode & 07777) | S_IRWXU);
-            ::utimensat(AT_FDCWD, to.c_str(), written_times(status).data(), 0);
-        }
-        return {};
+    Expected<void> run() {
+        if (auto made = make_directories(copy_.to); !made) return made;
+        WalkVisitor visitor;
+        visitor.file = [&](const FoundFile& found) {
+            if (copied_) copied_ = one(place(found), found.status);
+            return copied_.has_value();
+        };
+        visitor.folder = [&](const FoundFile& found) {
+            if (copied_) copied_ = folder(place(found));
+            return copied_ && is_entered(place(found).from);
+        };
+        visitor.unread = [&](const FoundFile& found, int error) {
+            ++copy_.skipped;
+            if (error == ENAMETOOLONG && copied_)
+                copied_ = cannot_copy(place(found).from, std::strerror(error));
+        };
+        if (walk_files(copy_.from, {}, visitor)) ++copy_.skipped;
+        if (copied_) keep_status_of_folders();
+        return copied_;
     }
 
   private:
-    Expected<void> one(const fs::path& from, const fs::path& to) {
+    struct Place {
+        fs::path from, to;
+    };
+    [[nodiscard]] Place place(const FoundFile& found) const {
+        return {copy_.from / found.path, copy_.to / found.path};
+    }
+    [[nodiscard]] bool is_link(const fs::path& from) const {
+        return std::find(copy_.links.begin(), copy_.links.end(), from) != copy_.links.end();
+    }
+    // The copy itself may lie below the source.
+    [[nodiscard]] bool is_entered(const fs::path& from) const {
+        return !is_link(from) && from != copy_.to.parent_path() && !is_inside(copy_.to, from);
+    }
+
+    Expected<void> folder(const Place& at) const {
         std::error_code error;
-        if (std::find(copy_.links.begin(), copy_.links.end(), from) != copy_.links.end()) {
-            if (copy_.links_as_folders)
-                fs::create_directory(to, error);
-            else
-                fs::create_symlink(from, to, error);
-            return {};
-        }
-        struct stat status {};
-        if (::lstat(from.c_str(), &status) != 0) return {};  // just deleted
-        if (S_ISLNK(status.st_mode)) return link(from, to);
-        if (S_ISDIR(status.st_mode))
-            // The copy itself may lie below the source.
-            return from == copy_.to.parent_path() || is_inside(copy_.to, from) ? Expected<void>{}
-                                                                               : folder(from, to);
-        if (!S_ISREG(status.st_mode)) {
-            ++copy_.skipped;
-            return {};
-        }
-        return file(from, to, status);
+        if (is_link(at.from) && !copy_.links_as_folders)
+            fs::create_symlink(at.from, at.to, error);
+        else if (is_link(at.from) || is_entered(at.from))
+            fs::create_directory(at.to, error);
+        if (error) return cannot_copy(at.to, error.message());
+        return {};
+    }
+
+    // After their files, which change a folder's time.
+    void keep_status_of_folders() const {
+        const auto keep = [&](const Place& at, const struct stat& status) {
+            ::chmod(at.to.c_str(), (status.st_mode & 07777) | S_IRWXU);
+            ::utimensat(AT_FDCWD, at.to.c_str(), written_times(status).data(), 0);
+        };
+        struct stat top {};
+        if (::stat(copy_.from.c_str(), &top) == 0) keep({copy_.from, copy_.to}, top);
+        WalkVisitor visitor;
+        visitor.file = [](const FoundFile&) { return true; };
+        visitor.folder = [&](const FoundFile& found) {
+            if (!is_entered(place(found).from)) return false;
+            keep(place(found), found.status);
+            return true;
+        };
+        walk_files(copy_.from, {}, visitor);
+    }
+
+    Expected<void> one(const Place& at, const struct stat& status) {
+        if (S_ISLNK(status.st_mode)) return link(at.from, at.to);
+        if (S_ISREG(status.st_mode)) return file(at.from, at.to, status);
+        ++copy_.skipped;
+        return {};
     }
 
     Expected<void> link(const fs::path& from, const fs::path& to) {
@@ -116,6 +146,7 @@ class Copying {
     }
 
     SourceCopy& copy_;
+    Expected<void> copied_;
 };
 
 // Its first files by path, of which tests may write any number.
@@ -144,7 +175,7 @@ class FirstFiles {
 }  // namespace
 
 Expected<void> copy_source(SourceCopy& copy) {
-    if (auto copied = Copying(copy).folder(copy.from, copy.to); !copied) return copied;
+    if (auto copied = Copying(copy).run(); !copied) return copied;
     struct stat status {};
     ::chmod(copy.to.c_str(), 0700);  // sets the time of change, by the file system's clock
     if (::stat(copy.to.c_str(), &status) == 0) {

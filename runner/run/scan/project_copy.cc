@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runner/base/isolation/file_tree.h"
+
 namespace compat::run {
 
 namespace fs = std::filesystem;
@@ -39,34 +41,41 @@ class ProjectCopy {
         std::error_code error;
         fs::create_directories(to_, error);
         if (error) return cannot_copy_project(to_, error);
-        fs::recursive_directory_iterator entry(from_, error), end;
+        Expected<void> done;
+        WalkVisitor visitor;
+        visitor.file = [&](const FoundFile& found) {
+            if (done) done = copy_entry(from_ / found.path, to_ / found.path, found.status);
+            return done.has_value();
+        };
+        visitor.folder = [&](const FoundFile& found) {
+            const fs::path path = from_ / found.path;
+            if (!done || is_left_out(path, without_)) return false;
+            done = copy_folder(path, to_ / found.path);
+            return done.has_value();
+        };
+        visitor.unread = [&](const FoundFile& found, int why) {
+            if (done) done = cannot_copy_project(from_ / found.path, {why, std::generic_category()});
+        };
+        error = walk_files(from_, {}, visitor);
         if (error) return cannot_copy_project(from_, error);
-        for (; entry != end; entry.increment(error)) {
-            if (error) break;
-            if (const auto copied = copy_entry(entry); !copied)
-                return tl::unexpected(copied.error());
-        }
-        if (error) return cannot_copy_project(from_, error);
-        return copied_;
+        return done.map([&] { return copied_; });
     }
 
   private:
-    Expected<void> copy_entry(fs::recursive_directory_iterator& entry) {
-        const fs::path& path = entry->path();
-        const fs::path copy = to_ / path.lexically_relative(from_);
+    Expected<void> copy_folder(const fs::path& path, const fs::path& copy) const {
         std::error_code error;
-        const auto status = entry->symlink_status(error);
+        fs::create_directory(copy, path, error);
+        // A folder that nobody may write would keep its files from being copied.
+        if (!error) fs::permissions(copy, fs::perms::owner_all, fs::perm_options::add, error);
         if (error) return cannot_copy_project(path, error);
-        if (fs::is_symlink(status)) return copy_link(path, copy);
-        if (fs::is_directory(status)) {
-            if (is_left_out(path, without_)) {
-                entry.disable_recursion_pending();
-                return {};
-            }
-            fs::create_directory(copy, path, error);
-            // A folder that nobody may write would keep its files from being copied.
-            if (!error) fs::permissions(copy, fs::perms::owner_all, fs::perm_options::add, error);
-        } else if (fs::is_regular_file(status)) {
+        return {};
+    }
+
+    Expected<void> copy_entry(const fs::path& path, const fs::path& copy,
+                              const struct stat& status) {
+        std::error_code error;
+        if (S_ISLNK(status.st_mode)) return copy_link(path, copy);
+        if (S_ISREG(status.st_mode)) {
             ++copied_.files;
             copied_.bytes += fs::file_size(path, error);
             if (copied_.bytes > kMaxCopyBytes)

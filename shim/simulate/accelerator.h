@@ -137,6 +137,8 @@ void install(const Accelerator& accelerator, int devices);
 void begin_use();
 // Whether this process has used a device since it was started or forked.
 [[nodiscard]] bool is_used() noexcept;
+// Whether it was forked from one that had.
+[[nodiscard]] bool is_lost() noexcept;
 
 [[nodiscard]] int device_count() noexcept;
 [[nodiscard]] int current_device() noexcept;  // of this thread

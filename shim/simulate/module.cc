@@ -94,6 +94,7 @@ PYBIND11_MODULE(_compat_simulate, module) {
             counts[c10::DeviceTypeName(installed()->type(), true).c_str()] = take_kernel_count();
         return counts;
     });
+    module.def("is_lost", &is_lost);
     module.def("wait_for_autograd", &wait_for_autograd, py::call_guard<py::gil_scoped_release>());
 
     module.def("device_count", &device_count);

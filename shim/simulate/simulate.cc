@@ -109,6 +109,8 @@ void begin_use() {
 
 bool is_used() noexcept { return use == Use::begun; }
 
+bool is_lost() noexcept { return use == Use::lost; }
+
 int device_count() noexcept { return simulated_devices; }
 
 int current_device() noexcept { return current; }

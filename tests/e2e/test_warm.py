@@ -255,7 +255,7 @@ def cold_cases(runner, python, folder):
     return [c for m in ran.report["modules"] for c in m["cases"]]
 
 
-@pytest.mark.parametrize("library, why, options", ids=("raises", "aborts", "threads", "group", "accelerator"), argvalues=[
+@pytest.mark.parametrize("library, why, options", ids=("raises", "aborts", "threads", "group", "cuda", "mps"), argvalues=[
     ("raise ImportError('no such accelerator')", "the import process ended: exit code 1: ImportError: no such accelerator",
      ("--shim", "off")),
     ("import os; os.abort()", "the import process ended: SIGABRT", ("--shim", "off")),
@@ -266,6 +266,8 @@ def cold_cases(runner, python, folder):
      "the imports initialise a process group, which a forked process cannot use", ("--shim", "off")),
     ("import torch; ONE = torch.ones(1, device='cuda')",
      "the imports initialise cuda, which a forked process cannot use", ("--simulate", "cuda")),
+    ("import torch; ONE = torch.ones(1, device='mps')",
+     "the imports initialise mps, which a forked process cannot use", ("--simulate", "mps")),
 ])
 def test_every_module_runs_when_warm_start_turns_itself_off(runner, python, suite, library, why, options):
     folder = suite({"test_a": PASSES, "test_b": PASSES}, library=library)

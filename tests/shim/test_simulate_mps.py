@@ -272,7 +272,7 @@ buffer = io.BytesIO(); torch.save({"x": x}, buffer)
 def load(**kwargs):
     buffer.seek(0)
     return torch.load(buffer, **kwargs)["x"]
-loader = DataLoader(TensorDataset(torch.arange(6.0)), batch_size=2, num_workers=1)
+loader = DataLoader(TensorDataset(torch.arange(6.0)), batch_size=2, num_workers=1, multiprocessing_context="fork")
 traced = torch.jit.trace(nn.Conv2d(1, 1, 1).to("mps"), torch.ones(1, 1, 2, 2, device="mps"))
 scripted = torch.jit.script(nn.Linear(2, 2).to("mps"))
 compiled = torch.compile(lambda v: v.sin() + 1, backend="aot_eager")

@@ -119,7 +119,8 @@ def tell(call):
 reader, writer = os.pipe()
 child = os.fork()
 if child == 0:
-    os.write(writer, json.dumps([tell(lambda: eval(text)) for text in {calls!r}]).encode())
+    answers = [tell(lambda: eval(text)) for text in {calls!r}]
+    os.write(writer, json.dumps([*answers, torch.mps._is_in_bad_fork()]).encode())
     sys.exit(0)
 os.close(writer)
 answers = json.loads(os.fdopen(reader).read())
@@ -144,7 +145,7 @@ def test_mps_is_lost_in_a_process_forked_after_its_first_use(child):
     uses = dict(zip(USES, answers))
     assert uses.pop("x[0]") == "ok"  # a view
     assert all(answer.startswith(text) for answer in uses.values()), uses
-    assert answers[len(USES) :] == ["ok"] * len(NO_USES)
+    assert answers[len(USES) :] == [*["ok"] * len(NO_USES), True]
     assert total == 1 and "Traceback" not in ran.stderr
 
 
@@ -153,7 +154,7 @@ def test_a_fork_before_the_first_use_has_mps(child):
         AFTER_FORK.format(before="torch.backends.mps.is_available()", calls=["torch.ones(1, device='mps') + 1"]),
         env=MAC,
     )
-    assert ran.answer == [["ok"], None] and "Traceback" not in ran.stderr
+    assert ran.answer == [["ok", False], None] and "Traceback" not in ran.stderr
 
 
 def test_cuda_tensors_are_lost_in_a_process_forked_after_their_first_use(child):
@@ -161,7 +162,7 @@ def test_cuda_tensors_are_lost_in_a_process_forked_after_their_first_use(child):
         AFTER_FORK.format(before="x = torch.ones(1, device='cuda')", calls=["x + 1", "x.cpu()", "x.view(1, 1)"]),
         env={"TORCHDEVICE_SIMULATE": "cuda"},
     )
-    assert ran.answer == [["CUDA error: initialization error"] * 2 + ["ok"], 1]
+    assert ran.answer == [["CUDA error: initialization error"] * 2 + ["ok", False], 1]
 
 
 # ---- which system this is
@@ -273,6 +274,19 @@ print(json.dumps([
     assert tag.endswith(f"linux_{machine}") or re.search(f"linux.*_{machine}$", tag)
     assert library and library.startswith("libc.so")
     assert "neon" not in " ".join(isa).lower() or machine == "aarch64"
+
+
+def test_a_tool_that_is_run_as_a_program_is_told_the_truth(child, tmp_path):
+    """`python -m`, whose module is called __main__."""
+    for name in ("auditwheel", "of_the_program"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__main__.py").write_text("import platform; print(platform.machine())")
+    ran = child(
+        "import json, subprocess, sys\n"
+        "print(json.dumps([subprocess.check_output([sys.executable, '-m', name], text=True) for name in ('auditwheel', 'of_the_program')]))",
+        env=LIKE,
+    )
+    assert ran.answer == [f"{os.uname().machine}\n", "arm64\n"]
 
 
 def test_lightning_finds_mps_by_the_processor(child):

@@ -119,7 +119,9 @@ def _replace(module, name, symbol, answer):
 
 
 def _is_told_the_truth(frame):
-    package = frame.f_globals.get("__name__", "").partition(".")[0]
+    names = frame.f_globals
+    # With `python -m package` the name is __main__.
+    package = str(names.get("__package__") or names.get("__name__") or "").partition(".")[0]
     if package in TOLD_THE_TRUTH or package in _OWN_NAMES or package.startswith("compat_"):
         return True
     file = frame.f_code.co_filename

@@ -58,6 +58,8 @@ class Mps:
         )
         native._has_mps = True
         native._mps_get_name = lambda: NAME
+        # Seeds pass such a process by, and warm start forks none.
+        native._mps_is_in_bad_fork = self._simulator.is_lost
         native._mps_maxBufferLength = lambda: self._memory
         native._mps_get_core_count = lambda: CORES
         _without_metal(native)
@@ -71,4 +73,4 @@ class Mps:
         native._mps_setStream = lambda stream: self._simulator.exchange_stream(0, stream.stream_id)
 
     def finish(self, torch):
-        pass
+        torch.mps._is_in_bad_fork = self._simulator.is_lost  # bound before, if torch was imported first

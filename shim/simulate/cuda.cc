@@ -65,7 +65,8 @@ void tell_allocator_keys() {
     using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
     std::unordered_set<std::string> keys;
     for (const std::string_view key : cuda_allocator_keys()) keys.emplace(key);
-    if (keys.empty() || Config::getConfigParserHook()) return;
+    // In a build with CUDA they are known.
+    if (keys.empty() || Config::getKeys().contains(*keys.begin())) return;
     Config::registerDeviceConfigParserHook([](const std::string&) {}, keys);
 #endif
 }

@@ -108,6 +108,37 @@ def test_settings_without_a_meaning_are_refused_with_torch(child, name, value):
     assert f"{name}={value}: must be one of" in ran.stderr
 
 
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_tensors_are_shared_by_files_with_names(child, method):
+    """The one way of a Mac's torch. A descriptor cannot be given twice to a process that is spawned."""
+    ran = child(
+        """
+import json, torch
+import torch.multiprocessing as multiprocessing
+def add(tensors, results):
+    for tensor in tensors: tensor += 1
+    results.put(1); results.get()
+if __name__ == "__main__":
+    def refused(call, *args):
+        try: call(*args)
+        except Exception as error: return str(error)
+    whole = torch.zeros(4).share_memory_()
+    tensors = [whole[:2], whole[2:]]
+    results = multiprocessing.SimpleQueue()
+    process = multiprocessing.Process(target=add, args=(tensors, results))
+    process.start(); results.get(); results.put(1); process.join()
+    print(json.dumps([
+        multiprocessing.get_sharing_strategy(), sorted(multiprocessing.get_all_sharing_strategies()), whole.tolist(),
+        refused(multiprocessing.set_sharing_strategy, "file_descriptor") is not None,
+        refused(multiprocessing.SimpleQueue().put, torch.ones(1, device="mps"))]))
+""",
+        env={**MAC, "TORCHDEVICE_START_METHOD": method},
+    )
+    *found, sent = ran.answer
+    assert found == ["file_system", ["file_system"], [1.0] * 4, True]
+    assert sent == "_share_filename_: only available on CPU"
+
+
 # ---- a fork after the first use
 
 AFTER_FORK = """

@@ -73,4 +73,7 @@ class Mps:
         native._mps_setStream = lambda stream: self._simulator.exchange_stream(0, stream.stream_id)
 
     def finish(self, torch):
+        # As torch/multiprocessing/__init__.py has it on macOS.
+        torch.multiprocessing._sharing_strategy = "file_system"
+        torch.multiprocessing._all_sharing_strategies = {"file_system"}
         torch.mps._is_in_bad_fork = self._simulator.is_lost  # bound before, if torch was imported first

@@ -1,9 +1,11 @@
 #include "simulate/native_kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
@@ -55,6 +57,14 @@ c10::Device place_for(std::optional<c10::Device> device) {
     return place;
 }
 
+// Deterministic mode has no uninitialised memory.
+Tensor filled(Tensor tensor) {
+    const at::Context& context = at::globalContext();
+    if (context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())
+        at::native::fill_empty_deterministic_(tensor);
+    return tensor;
+}
+
 Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
              std::optional<c10::Device> device, std::optional<bool> pinned,
              std::optional<at::MemoryFormat> format) {
@@ -63,8 +73,8 @@ Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype, std::op
     const DeviceScope scope(place_for(device));
     const at::ScalarType type = at::dtype_or_default(dtype);
     accelerator().check_empty(type, sizes.size());
-    return at::detail::empty_generic(sizes, &allocator(),
-                                     c10::DispatchKeySet(accelerator().keys().dense), type, format);
+    return filled(at::detail::empty_generic(
+        sizes, &allocator(), c10::DispatchKeySet(accelerator().keys().dense), type, format));
 }
 
 Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
@@ -75,8 +85,8 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
     const DeviceScope scope(place_for(device));
     const at::ScalarType type = at::dtype_or_default(dtype);
     accelerator().check_empty(type, sizes.size());
-    return at::detail::empty_strided_generic(sizes, strides, &allocator(),
-                                             c10::DispatchKeySet(accelerator().keys().dense), type);
+    return filled(at::detail::empty_strided_generic(
+        sizes, strides, &allocator(), c10::DispatchKeySet(accelerator().keys().dense), type));
 }
 
 Tensor& copy_(Tensor& self, const Tensor& source, bool) {

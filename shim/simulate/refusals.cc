@@ -1,10 +1,12 @@
 #include "simulate/refusals.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/result_type_native.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -88,6 +90,33 @@ std::string filled(const Refusal& rule, const c10::FunctionSchema& schema, Value
     return text;
 }
 
+bool is_alert(const Refusal& rule) {
+    return rule.error == ErrorType::nondeterministic || rule.error == ErrorType::cublas;
+}
+
+// What is about deterministic mode is a warning where the program asked for one.
+void raise(ErrorType error, const std::string& text) {
+    switch (error) {
+        case ErrorType::nondeterministic:
+            return at::Context::alertNotDeterministic(text);
+        case ErrorType::cublas:
+            if (at::globalContext().deterministicAlgorithmsWarnOnly()) {
+                TORCH_WARN(text);
+                return;
+            }
+            break;
+        case ErrorType::not_implemented:
+            TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+            break;
+        case ErrorType::type:
+            TORCH_CHECK_TYPE(false, text);
+            break;
+        case ErrorType::runtime:
+            break;
+    }
+    TORCH_CHECK(false, text);
+}
+
 }  // namespace
 
 std::span<const Refusal> Accelerator::refusals() const noexcept { return {}; }
@@ -114,6 +143,7 @@ Rules::Rules(std::span<const Refusal> refusals, std::span<const Computed> comput
 
 void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
     for (const auto& [rule, position] : refusals_) {
+        if (is_alert(*rule) && !at::globalContext().deterministicAlgorithms()) continue;
         const at::Tensor* tensor = nullptr;
         if (position >= 0) {
             tensor = first_tensor(values[static_cast<std::size_t>(position)]);
@@ -124,12 +154,11 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
         }
         if (rule->condition && !rule->condition(op.schema(), values)) continue;
         const std::string text = filled(*rule, op.schema(), values, tensor);
-        return refuse(c10::toString(op.operator_name()), [&] {
-            if (rule->error == ErrorType::not_implemented)
-                TORCH_CHECK_NOT_IMPLEMENTED(false, text);
-            if (rule->error == ErrorType::type) TORCH_CHECK_TYPE(false, text);
-            TORCH_CHECK(false, text);
-        });
+        if (is_alert(*rule) && at::globalContext().deterministicAlgorithmsWarnOnly()) {
+            raise(rule->error, text);
+            continue;
+        }
+        return refuse(c10::toString(op.operator_name()), [&] { raise(rule->error, text); });
     }
 }
 
@@ -242,6 +271,10 @@ bool differs(const c10::FunctionSchema& schema, Values values, std::string_view 
 
 }  // namespace
 
+bool accumulates(const c10::FunctionSchema& schema, Values values) {
+    return is(schema, values, "accumulate", true);
+}
+
 bool along_last(const c10::FunctionSchema& schema, Values values) {
     const std::int64_t dim = named(schema, values, "dim")->toInt();
     return dim == -1 || dim == std::max<std::int64_t>(values[0].toTensor().dim() - 1, 0);
@@ -295,6 +328,16 @@ bool complex_factor(const c10::FunctionSchema&, Values values) {
 }
 
 // Euclidean distances of many points are a matrix product (cdist_impl of Distance.cpp).
+// at::Context::checkCuBLASConfigDeterministic, which reads the variable once.
+bool cublas_may_differ(const c10::FunctionSchema&, Values) {
+    static const bool differs = [] {
+        const char* given = std::getenv("CUBLAS_WORKSPACE_CONFIG");
+        const std::string_view config = given ? given : "";
+        return config != ":4096:8" && config != ":16:8";
+    }();
+    return differs;
+}
+
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values) {
     constexpr std::int64_t kMany = 25, kProduct = 1;
     const c10::IValue *p = named(schema, values, "p"),
@@ -354,6 +397,12 @@ bool mat2_of_another_dtype(const c10::FunctionSchema& schema, Values values) {
     return differs(schema, values, "mat2");
 }
 
+// ATen/native/EmbeddingBag.h
+bool maxima_of_bags(const c10::FunctionSchema& schema, Values values) {
+    constexpr std::int64_t kMax = 2;
+    return named(schema, values, "mode")->toInt() == kMax;
+}
+
 bool no_pivot(const c10::FunctionSchema& schema, Values values) {
     return is(schema, values, "pivot", false);
 }
@@ -363,6 +412,10 @@ bool product_over_2_32(const c10::FunctionSchema&, Values values) {
     if (one.dim() != 3 || other.dim() != 3) return false;
     const std::int64_t rows = one.size(0) * one.size(1), columns = other.size(2);
     return columns > 0 && rows > (std::int64_t{1} << 32) / columns;
+}
+
+bool reduces(const c10::FunctionSchema& schema, Values values) {
+    return named(schema, values, "reduction")->toInt() != 0;
 }
 
 bool reduces_by_extreme(const c10::FunctionSchema& schema, Values values) {

@@ -23,7 +23,15 @@ using Condition = bool (*)(const c10::FunctionSchema& schema, Values values);
     return std::uint64_t{1} << static_cast<unsigned>(dtype);
 }
 
-enum class ErrorType : std::uint8_t { runtime, not_implemented, type };
+enum class ErrorType : std::uint8_t {
+    runtime,
+    not_implemented,
+    type,
+    // Only in deterministic mode. The text is the name that torch's own text says of it.
+    nondeterministic,
+    // The same with a text of its own.
+    cublas
+};
 
 // A rule for an op; all its conditions must hold.
 struct Refusal {
@@ -95,24 +103,28 @@ void check_rules(const c10::OperatorHandle& op, Values values);
 
 namespace conditions {
 
+bool accumulates(const c10::FunctionSchema& schema, Values values);
 bool along_last(const c10::FunctionSchema& schema, Values values);
 bool bias_of_another_dtype(const c10::FunctionSchema& schema, Values values);
 bool bool_exponent(const c10::FunctionSchema& schema, Values values);
 bool common_dtype(const c10::FunctionSchema& schema, Values values);
 bool common_dtype_of_dimensions(const c10::FunctionSchema& schema, Values values);
 bool complex_factor(const c10::FunctionSchema& schema, Values values);
+bool cublas_may_differ(const c10::FunctionSchema& schema, Values values);
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values);
-bool empty_batches(const c10::FunctionSchema& schema, Values values);
-bool empty_matrices(const c10::FunctionSchema& schema, Values values);
 bool drawn_on_host(const c10::FunctionSchema& schema, Values values);
 bool drops(const c10::FunctionSchema& schema, Values values);
+bool empty_batches(const c10::FunctionSchema& schema, Values values);
+bool empty_matrices(const c10::FunctionSchema& schema, Values values);
 bool extreme_into_strided(const c10::FunctionSchema& schema, Values values);
 bool grows_and_shrinks(const c10::FunctionSchema& schema, Values values);
 bool grows_unevenly(const c10::FunctionSchema& schema, Values values);
 bool half_to_float(const c10::FunctionSchema& schema, Values values);
 bool mat2_of_another_dtype(const c10::FunctionSchema& schema, Values values);
+bool maxima_of_bags(const c10::FunctionSchema& schema, Values values);
 bool no_pivot(const c10::FunctionSchema& schema, Values values);
 bool product_over_2_32(const c10::FunctionSchema& schema, Values values);
+bool reduces(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_extreme(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_mean(const c10::FunctionSchema& schema, Values values);
 bool reduces_by_product(const c10::FunctionSchema& schema, Values values);

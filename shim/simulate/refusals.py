@@ -3,6 +3,9 @@ DEVICE is mps or cuda, RULES its file, mps_refusals.json or cuda_refusals.json. 
 those that were found by trial, cuda_dtypes.json beside them, which hold for an op in all its forms and
 for calls with elements whose other tensors and numbers do not widen the dtype.
 
+`alerts` are rules for deterministic mode, where torch raises or warns that what has the name `alert` "does not
+have a deterministic implementation".
+
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
 included. The existing ops are read from the target torch (operators.py), and rules for missing ops
 are left out. So are rules for other versions of torch: a rule holds from `since` to the version
@@ -96,7 +99,14 @@ def kernel_name(name):
     return name.partition(".")[0].removesuffix("_").removeprefix("special_")
 
 
+def filled(text, name):
+    out = name.partition(".")[2].endswith(("out", "grad_input"))
+    return text.replace("{op}", kernel_name(name)).replace("{out}", "_out" if out else "")
+
+
 def message(rule):
+    if "alert" in rule:
+        return rule["alert"]
     if "kernel" in rule:
         return MISSING + rule["kernel"]
     if "dispatch" in rule:
@@ -115,10 +125,17 @@ def listed(rules, kind, functions):
             }
 
 
-ERRORS = {"RuntimeError": "runtime", "NotImplementedError": "not_implemented", "TypeError": "type"}
+ERRORS = {
+    "RuntimeError": "runtime",
+    "NotImplementedError": "not_implemented",
+    "TypeError": "type",
+    "cuBLAS": "cublas",
+}
 
 
 def error(rule):
+    if "alert" in rule:
+        return "ErrorType::nondeterministic"
     kind = "NotImplementedError" if "dispatch" in rule else rule.get("error", "RuntimeError")
     return f"ErrorType::{ERRORS[kind]}"
 
@@ -138,7 +155,7 @@ def refusals(rules):
                 f'{"true" if kernel else "false"}, '
                 f"{error(rule)}, "
                 f'{system(rule, "macos_since")}, {system(rule, "macos_until")}, '
-                f'{quoted(message(rule).replace("{op}", kernel_name(name)))}}},'
+                f'{quoted(filled(message(rule), name))}}},'
             )
 
 
@@ -224,6 +241,7 @@ def main():
     device, rules_path, output = sys.argv[1:]
     rules, functions = load(rules_path), read().native_functions
     found = {kind: list(listed(rules, kind, functions)) for kind in ("refusals", "computed")}
+    alerts = list(listed(rules, "alerts", functions))
     if device == "cuda":
         trials = load(os.path.join(os.path.dirname(rules_path), "cuda_dtypes.json"))
         for kind, known in found.items():
@@ -232,7 +250,7 @@ def main():
     lines += ["namespace compat::shim::simulate {", "namespace {", ""]
     lines += ["using namespace conditions;", ""]
     refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
-    lines += table("Refusal", refused, list(refusals(found["refusals"])))
+    lines += table("Refusal", refused, list(refusals(alerts + found["refusals"])))
     lines += table("Computed", replaced, list(computed(found["computed"])))
     looked_up = list(metal_kernels(rules))
     if looked_up:

@@ -79,6 +79,8 @@ torch.gcd(f(2), f(2)); "gcd_cuda" not implemented for 'Float'
 torch.histc(h(3) > 0); "histc" not implemented for 'Bool'
 F.layer_norm(h(2, 2), [2], f(2)); expected scalar type Half but found Float
 F.layer_norm(f(2, 2), [2], f(2), h(2)); expected scalar type Float but found Half
+torch.poisson(torch.ones(2), generator=g); CUDA_tensor_apply2: Expected tensors to have CUDA DeviceType, but got tensors with type cpu and cpu
+torch._C._nn.rrelu_with_noise(torch.ones(2), torch.ones(2), generator=g); Tensor for argument #1 'self' is on CPU, Tensor for argument #2 'noise' is on CPU, but expected it to be on GPU (while checking arguments for rrelu_with_noise_out_cuda)
 """.strip().splitlines()
 COMPUTED = """
 torch.cdist(h(30, 2), h(30, 2)); F.layer_norm(h(2, 2), [2], h(2), h(2)); torch.histc(i(3)); h(2, 2) @ h(2, 2)
@@ -95,6 +97,7 @@ def test_dtypes_that_cudas_kernels_lack_are_refused(on_cuda):
 def t(dtype): return lambda *sizes: torch.ones(sizes, dtype=dtype, device="cuda")
 i, h, f, b = t(torch.int64), t(torch.float16), t(torch.float32), t(torch.bfloat16)
 eye = torch.eye(2, device="cuda", dtype=torch.float16)
+g = torch.Generator("cuda")
 answers = [raised(eval, call, globals()) for call in {calls!r}]
 print(json.dumps([answers, [raised(eval, call.strip(), globals())
     for call in {COMPUTED.replace(chr(10), ";")!r}.split(";") if call.strip()]]))

@@ -155,6 +155,9 @@ F.unfold(t(i64, 1, 1, 2, 2), 2)
 F.max_unpool2d(t(c64, 1, 1, 1, 1), z(i64, 1, 1, 1, 1), 2)
 torch.native_layer_norm(t(i32, 2, 2), [2], None, None, 1e-5)
 t(bool_, 2).geometric_(0.5)
+torch._standard_gamma(torch.ones(2), generator=torch.Generator("mps"))
+torch.randperm(4, generator=torch.Generator("mps"))
+torch.randperm(4, device="mps", generator=torch.Generator())
 """.strip().splitlines()
 # Functions of TensorIterator, whose kernels MPS has for no unsigned dtype but uint8.
 UNSIGNED = """

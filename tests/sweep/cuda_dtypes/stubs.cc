@@ -129,9 +129,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* device, int) {
     device->regsPerBlock = device->regsPerMultiprocessor = 65536;
     return cudaSuccess;
 }
+#ifndef cudaGetDeviceProperties  // CUDA 12 has the one name for the other
 cudaError_t cudaGetDeviceProperties_v2(cudaDeviceProp* device, int index) {
     return cudaGetDeviceProperties(device, index);
 }
+#endif
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
     std::memset(attributes, 0, sizeof *attributes);
     attributes->type = cudaMemoryTypeDevice;

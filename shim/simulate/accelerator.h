@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "simulate/kernels/mps_values.h"
@@ -50,6 +51,7 @@ struct Operator {
 // Names of the settings of memory that CUDA has beside those of every accelerator.
 [[nodiscard]] std::span<const std::string_view> cuda_allocator_keys() noexcept;
 
+struct Assertion;
 struct Refusal;
 struct Computed;
 struct MetalKernel;
@@ -80,6 +82,10 @@ class Accelerator {
     [[nodiscard]] virtual std::span<const Refusal> refusals() const noexcept;
     [[nodiscard]] virtual std::span<const Computed> computed() const noexcept;
     [[nodiscard]] virtual std::span<const MetalKernel> metal_kernels() const noexcept;
+    // What its kernels assert (kernels/assertions.h), and the error that the program then gets.
+    // `text` is the assertion's.
+    [[nodiscard]] virtual std::span<const Assertion> assertions() const noexcept = 0;
+    [[noreturn]] virtual void assertion_failed(const std::string& text) const = 0;
     // What replaces the CPU's kernel of an op whose results differ (kernels/mps_values.h).
     [[nodiscard]] virtual Computation computation(std::string_view /*op*/) const noexcept {
         return nullptr;
@@ -92,7 +98,7 @@ class Accelerator {
     // Throw upstream's error if no kernel takes such an argument, or returns such a new tensor.
     virtual void check_argument(c10::ScalarType) const {}
     virtual void check_result(std::size_t /*dimensions*/) const {}
-    // Throws upstream's error for tensors of the host that came here with a generator of the device.
+    // Throws upstream's error for tensors of the host that came with a generator of the device.
     virtual void refuse_host_tensors() const = 0;
     // Throws upstream's error if a tensor of the device cannot be copied to this one of the host.
     virtual void check_host_copy(const at::Tensor& /*to*/, const at::Tensor& /*from*/) const {}

@@ -5,6 +5,7 @@
 #include <c10/core/AllocatorConfig.h>
 #define COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
 #endif
+#include <torch/version.h>
 
 #include <cstdlib>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "runtime/hooks.h"
 #include "simulate/accelerator.h"
+#include "simulate/kernels/assertions.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
@@ -48,14 +50,14 @@ class SimulatedHooks final : public CudaHooks {
 };
 
 // c10/cuda/CUDAException.cpp
-[[noreturn]] void raise_error(int code, const char* text) {
+[[noreturn]] void throw_cuda_error(int code, const std::string& text) {
     throw c10::AcceleratorError(
         {__func__, __FILE__, __LINE__}, code,
-        c10::str("CUDA error: ", text,
-                 "\nCUDA kernel errors might be asynchronously reported at some other API call, so "
-                 "the stacktrace below might be incorrect.\nFor debugging consider passing "
-                 "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
-                 "assertions.\n"));
+        "CUDA error: " + text +
+            "\nCUDA kernel errors might be asynchronously reported at some other API call, so the "
+            "stacktrace below might be incorrect.\nFor debugging consider passing "
+            "CUDA_LAUNCH_BLOCKING=1\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side "
+            "assertions.\n");
 }
 
 // Torch checks the names in PYTORCH_CUDA_ALLOC_CONF and in _set_allocator_settings where a device
@@ -88,16 +90,27 @@ class Cuda final : public Accelerator {
     std::span<const Refusal> refusals() const noexcept override { return cuda_refusals(); }
     std::span<const Computed> computed() const noexcept override { return cuda_computed(); }
 
+    std::span<const Assertion> assertions() const noexcept override { return cuda_assertions(); }
+
     void refuse_index(int) const override {
         constexpr int kInvalidDevice = 101;
-        raise_error(kInvalidDevice,
-                    "invalid device ordinal\nGPU device may be out of range, do you have enough "
-                    "GPUs?");
+        throw_cuda_error(kInvalidDevice,
+                         "invalid device ordinal\nGPU device may be out of range, do you have "
+                         "enough GPUs?");
     }
     void prepare() const override { read_allocator_settings(); }
     void refuse_fork() const override {
         constexpr int kInitializationError = 3;
-        raise_error(kInitializationError, "initialization error");
+        throw_cuda_error(kInitializationError, "initialization error");
+    }
+    void assertion_failed(const std::string&) const override {
+        constexpr int kAssert = 710;
+        throw_cuda_error(kAssert, TORCH_VERSION_MINOR < 9
+                                      ? "device-side assert triggered"
+                                      : "device-side assert triggered\nSearch for "
+                                        "`cudaErrorAssert' in https://docs.nvidia.com/cuda/"
+                                        "cuda-runtime-api/group__CUDART__TYPES.html for more "
+                                        "information.");
     }
     // The kernel is chosen by the tensors' device, and checks its generator.
     void refuse_host_tensors() const override {

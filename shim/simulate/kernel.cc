@@ -18,6 +18,7 @@
 
 #include "runtime/drawing.h"
 #include "simulate/cpu_aliases.h"
+#include "simulate/kernels/assertions.h"
 #include "simulate/device_checks.h"
 #include "simulate/dtype_promotion.h"
 #include "simulate/generator.h"
@@ -194,8 +195,8 @@ void Call::note_items() {
     if (!items_.empty()) common_ = items_[0];
 }
 
-// The dispatcher reads a generator's device as it reads a tensor's: one of the device brings tensors of
-// the host here.
+// The dispatcher reads a generator's device as it reads a tensor's: one of the device brings tensors
+// of the host here.
 void Call::check_drawn() {
     bool host = false, ours = false;
     for (std::size_t i = 0; i < arguments_.size(); ++i)
@@ -273,11 +274,12 @@ at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* r
     return alias;
 }
 
-// Errors about dtypes leave as the device's.
+// Errors about dtypes, and those that are assertions on the device, leave as the device's.
 void Call::run(bool seeded, bool dense, bool divides, Computation computation) {
     try {
         run_on_aliases(seeded, dense, divides, computation);
     } catch (const c10::Error& error) {
+        if (!falls_back_ && !given_.empty() && !keeps_going()) check_asserted(op_, error);
         if (falls_back_ || results_.is_cpu() || !names_the_cpu(error)) throw;
         c10::SmallVector<at::Tensor, 6> given;
         for (const Given& each : given_) given.push_back(each.tensor);
@@ -385,6 +387,7 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
 }
 
 void begin_kernel() {
+    check_not_lost();
     begin_use();
     kernels.fetch_add(1, std::memory_order_relaxed);
 }

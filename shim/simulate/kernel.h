@@ -51,7 +51,8 @@ void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 // Names of torch.distributed's ops; none where this torch has no such package.
 [[nodiscard]] std::vector<c10::OperatorName> collectives();
 
-// Call first in a kernel of the accelerator: begins its use and counts it.
+// Call first in a kernel of the accelerator: begins its use and counts it. Throws if the device is
+// lost.
 void begin_kernel();
 
 // Number of the accelerator's kernels that ran since the last call, in all threads, including

@@ -17,6 +17,7 @@
 
 #include "runtime/streams.h"
 #include "simulate/accelerator.h"
+#include "simulate/kernels/assertions.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
@@ -101,6 +102,7 @@ PYBIND11_MODULE(_compat_simulate, module) {
     module.def("current_device", &current_device);
     module.def("exchange_device", torch::wrap_pybind_function(&exchange_device), py::arg("index"));
     module.def("check_index", torch::wrap_pybind_function(&check_index), py::arg("index"));
+    module.def("check_not_lost", torch::wrap_pybind_function(&check_not_lost));
     module.def("default_generators", &default_generators);
     module.def(
         "current_stream", [](int device) { return current_stream(accelerator().device(device)); },

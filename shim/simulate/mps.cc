@@ -20,6 +20,7 @@
 #include "runtime/fork_safe_mutex.h"
 #include "runtime/hooks.h"
 #include "simulate/accelerator.h"
+#include "simulate/kernels/assertions.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
@@ -257,6 +258,12 @@ class Mps final : public Accelerator {
     std::span<const Computed> computed() const noexcept override { return mps_computed(); }
     std::span<const MetalKernel> metal_kernels() const noexcept override {
         return mps_metal_kernels();
+    }
+
+    std::span<const Assertion> assertions() const noexcept override { return mps_assertions(); }
+    // aten/src/ATen/mps/MPSStream.mm, where the stream has ended the kernels' work
+    void assertion_failed(const std::string& text) const override {
+        throw c10::AcceleratorError({__func__, __FILE__, __LINE__}, 1, text);
     }
 
     Computation computation(std::string_view op) const noexcept override {

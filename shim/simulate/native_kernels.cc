@@ -89,6 +89,23 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
         sizes, strides, &allocator(), c10::DispatchKeySet(accelerator().keys().dense), type));
 }
 
+// CUDA converts what an integer cannot hold to the nearest one, and NaN to 0 in 32 bits. A CPU of
+// x86 has the least integer for all of it, which is CUDA's for the rest.
+void saturate(const Tensor& to, const Tensor& from) {
+    const at::ScalarType dtype = to.scalar_type();
+    if (accelerator().type() != c10::kCUDA || !from.is_floating_point() ||
+        (dtype != at::kInt && dtype != at::kLong))
+        return;
+    const bool narrow = dtype == at::kInt;
+    const Tensor over = from.ge(narrow ? 0x1p31 : 0x1p63);
+    if (over.any().item<bool>())
+        to.masked_fill_(over, narrow ? std::numeric_limits<std::int32_t>::max()
+                                     : std::numeric_limits<std::int64_t>::max());
+    if (!narrow) return;
+    const Tensor nan = from.isnan();
+    if (nan.any().item<bool>()) to.masked_fill_(nan, 0);
+}
+
 Tensor& copy_(Tensor& self, const Tensor& source, bool) {
     begin_kernel();
     const bool ours = CpuAliases::is_ours(self);
@@ -99,7 +116,9 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     CpuAliases aliases(ours ? self.device() : source.device());
     Tensor to = aliases.to_cpu(self);
-    to.copy_(aliases.to_cpu(source));
+    const Tensor from = aliases.to_cpu(source);
+    to.copy_(from);
+    if (ours && CpuAliases::is_ours(source) && self.layout() == at::kStrided) saturate(to, from);
     if (ours) {
         aliases.adopt_resized();
         aliases.write_back(self, to);

@@ -4,7 +4,7 @@ those that were found by trial, cuda_dtypes.json beside them, which hold for an 
 for calls with elements whose other tensors and numbers do not widen the dtype.
 
 `alerts` are rules for deterministic mode, where torch raises or warns that what has the name `alert` "does not
-have a deterministic implementation".
+have a deterministic implementation". `asserts` say which errors of CPU kernels are assertions on the device.
 
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
 included. The existing ops are read from the target torch (operators.py), and rules for missing ops
@@ -224,6 +224,15 @@ def metal_kernels(rules):
                 yield op, f'    {{"{op}", {quoted(rule["kernel"].replace("{op}", op))}}},'
 
 
+def assertions(rules, functions):
+    version = target()
+    for section in rules["asserts"]:
+        for rule in section["rules"]:
+            for op in rule["ops"] if holds(rule, version) else ():
+                for name in names(functions, op):
+                    yield name, f'    {{"{name}", {quoted(rule["text"])}}},'
+
+
 def table(kind, name, rows):
     yield f"constexpr std::array<{kind}, {len(rows)}> {name}{{{{"
     # Stable: of an op's rules the first that is met decides.
@@ -246,12 +255,14 @@ def main():
         trials = load(os.path.join(os.path.dirname(rules_path), "cuda_dtypes.json"))
         for kind, known in found.items():
             known += list(tried(trials, kind, functions, known))
-    lines = ["// Made by refusals.py.", '#include "simulate/refusals.h"', "", "#include <array>", ""]
+    lines = ["// Made by refusals.py.", '#include "simulate/kernels/assertions.h"']
+    lines += ['#include "simulate/refusals.h"', "", "#include <array>", ""]
     lines += ["namespace compat::shim::simulate {", "namespace {", ""]
     lines += ["using namespace conditions;", ""]
     refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
     lines += table("Refusal", refused, list(refusals(alerts + found["refusals"])))
     lines += table("Computed", replaced, list(computed(found["computed"])))
+    lines += table("Assertion", f"k_{device}_assertions", list(assertions(rules, functions)))
     looked_up = list(metal_kernels(rules))
     if looked_up:
         lines += table("MetalKernel", f"k_{device}_metal_kernels", looked_up)
@@ -259,6 +270,7 @@ def main():
     lines += [
         f"std::span<const Refusal> {device}_refusals() noexcept {{ return {refused}; }}",
         f"std::span<const Computed> {device}_computed() noexcept {{ return {replaced}; }}",
+        f"std::span<const Assertion> {device}_assertions() noexcept {{ return k_{device}_assertions; }}",
     ]
     if looked_up:
         lines.append(

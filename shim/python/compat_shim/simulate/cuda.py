@@ -31,8 +31,22 @@ class Cuda:
         torch._C._jit_override_can_fuse_on_gpu(False)
         if torch.distributed.is_available() and not nccl.install(torch, self._library, self._settings):
             process_groups.apply(torch, functools.partial(self._library.note, "stub"))
+        _synchronize(self._simulator)
         # Between devices that NCCL does not connect, as where two tensors are on one device.
         torch.cuda.nccl.is_available = lambda tensors: False
+
+
+def _synchronize(simulator):
+    """It reports that a kernel's assertion failed."""
+
+    def checked(synchronize):
+        def _cuda_synchronize():
+            simulator.check_not_lost()
+            synchronize()
+
+        return _cuda_synchronize
+
+    patching.patch("torch._C", "_cuda_synchronize", checked)
 
 
 def _resized_storages(torch, simulator):

@@ -20,16 +20,19 @@ constexpr size_t kMessageBytes = 2000;
 std::string escaped_command(std::string_view text, bool in_property) {
     std::string out;
     const std::string valid = parsers::valid_utf8(parsers::without_ansi(text));
-    for (const char c : valid) {
-        const auto byte = static_cast<unsigned char>(c);
+    std::string_view rest = valid;
+    while (!rest.empty()) {
+        const char c = rest.front();
         const bool separates =
             c == '%' || c == '\n' || c == '\r' || (in_property && (c == ':' || c == ','));
+        const auto bytes = std::max<size_t>(deceptive_character(rest).bytes, 1);
         if (separates)
-            out += fmt::format("%{:02X}", byte);
-        else if (byte < 0x20 || byte == 0x7f)
-            out += printable(std::string_view(&c, 1));
+            out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+        else if (bytes > 1 || static_cast<unsigned char>(c) < 0x80)
+            out += printable(rest.substr(0, bytes));
         else
             out += c;
+        rest.remove_prefix(bytes);
     }
     return out;
 }

@@ -10,6 +10,7 @@
 #include "reports/ci/outcome.h"
 #include "runner/base/clock.h"
 #include "runner/base/names.h"
+#include "runner/base/text.h"
 
 namespace compat::reports {
 
@@ -201,7 +202,11 @@ std::string xml_text(std::string_view text) {
     for (size_t i = 0; i < valid.size(); ++i) {
         const auto byte = static_cast<unsigned char>(valid[i]);
         const bool is_control = byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r';
-        if (is_control) {
+        const Character hidden = deceptive_character(std::string_view(valid).substr(i));
+        if (hidden.bytes > 0) {
+            out += fmt::format("#x{:04X}", static_cast<std::uint32_t>(hidden.code));
+            i += hidden.bytes - 1;
+        } else if (is_control) {
             out += fmt::format("#x{:02X}", byte);
         } else if (valid.compare(i, 2, "\xEF\xBF") == 0 && i + 2 < valid.size() &&
                    static_cast<unsigned char>(valid[i + 2]) >= 0xBE) {

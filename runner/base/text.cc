@@ -11,28 +11,48 @@ namespace compat {
 
 namespace {
 
-// What some terminals obey, and what reorders or hides the text around it (Unicode TR 9, TR 36).
-constexpr std::array<std::pair<char32_t, char32_t>, 6> kDeceptive{{
+// What some terminals obey, and what reorders or hides the text around it, or cannot be seen
+// (Unicode TR 9, TR 36). reports/html/web/src/text.ts has the same.
+constexpr std::array<std::pair<char32_t, char32_t>, 12> kDeceptive{{
     {0x80, 0x9f},
+    {0xad, 0xad},
+    {0x034f, 0x034f},
     {0x061c, 0x061c},
+    {0x115f, 0x1160},
+    {0x180e, 0x180e},
     {0x200b, 0x200f},
     {0x2028, 0x202e},
-    {0x2066, 0x2069},
+    {0x2060, 0x206f},
     {0xfeff, 0xfeff},
+    {0xfff9, 0xfffb},
+    {0xe0000, 0xe0fff},
 }};
+
+// The first character, of UTF-8. `bytes` 0: it is none.
+Character first_character(std::string_view text) {
+    const auto byte = [&](size_t i) {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+    };
+    const unsigned first = byte(0);
+    const size_t bytes = first < 0x80             ? 1
+                         : (first & 0xe0) == 0xc0 ? 2
+                         : (first & 0xf0) == 0xe0 ? 3
+                         : (first & 0xf8) == 0xf0 ? 4
+                                                  : 0;
+    if (bytes <= 1) return {first, bytes};
+    char32_t code = first & (0xffu >> (bytes + 1));
+    for (size_t i = 1; i < bytes; ++i) {
+        if ((byte(i) & 0xc0) != 0x80) return {};
+        code = code << 6 | (byte(i) & 0x3f);
+    }
+    constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
+    return code < kLeast[bytes] ? Character{} : Character{code, bytes};
+}
 
 }  // namespace
 
 Character deceptive_character(std::string_view text) {
-    const auto byte = [&](size_t i) {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-    };
-    const auto follows = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
-    Character found;
-    if ((byte(0) & 0xe0) == 0xc0 && follows(1))
-        found = {(byte(0) & 0x1f) << 6 | (byte(1) & 0x3f), 2};
-    else if ((byte(0) & 0xf0) == 0xe0 && follows(1) && follows(2))
-        found = {(byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f), 3};
+    const Character found = first_character(text);
     const bool is_one =
         std::any_of(kDeceptive.begin(), kDeceptive.end(), [&](const auto& range) {
             return found.code >= range.first && found.code <= range.second;
@@ -42,17 +62,20 @@ Character deceptive_character(std::string_view text) {
 
 std::string printable(std::string_view text) {
     std::string out;
-    for (size_t i = 0; i < text.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        const Character hidden = deceptive_character(text.substr(i));
-        if (hidden.bytes > 0) {
-            out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(hidden.code));
-            i += hidden.bytes - 1;
-        } else if (byte < 0x20 || byte == 0x7f) {
-            out += byte == '\n' || byte == '\t' ? std::string(" ") : fmt::format("\\x{:02x}", byte);
-        } else {
-            out += text[i];
-        }
+    for (; !text.empty();) {
+        const auto byte = static_cast<unsigned char>(text.front());
+        const Character next = first_character(text);
+        const size_t bytes = std::max<size_t>(next.bytes, 1);
+        if (byte == '\n' || byte == '\t')
+            out += ' ';
+        else if (byte < 0x20 || byte == 0x7f || next.bytes == 0)
+            out += fmt::format("\\x{:02x}", byte);  // of no UTF-8: some terminals obey it
+        else if (deceptive_character(text).bytes > 0)
+            out += next.code > 0xffff ? fmt::format("\\U{:08x}", std::uint32_t{next.code})
+                                      : fmt::format("\\u{:04x}", std::uint32_t{next.code});
+        else
+            out += text.substr(0, bytes);
+        text.remove_prefix(bytes);
     }
     return out;
 }

@@ -18,7 +18,15 @@ TEST(Text, EscapesWhatReordersOrHidesText) {
     EXPECT_EQ(printable("test_\u202egood\u202c"), "test_\\u202egood\\u202c");
     EXPECT_EQ(printable("\u2066a\u2069\u200b\u061c\ufeff"), "\\u2066a\\u2069\\u200b\\u061c\\ufeff");
     EXPECT_EQ(printable("ελληνικά ✓ 日本"), "ελληνικά ✓ 日本");
-    EXPECT_EQ(printable("\xe2\x80"), "\xe2\x80") << "a character that was cut off";
+    EXPECT_EQ(printable("a\U000e0041\u2060\u00ad\u180e\ufff9"),
+              "a\\U000e0041\\u2060\\u00ad\\u180e\\ufff9");
+    EXPECT_EQ(printable("🙂 naïve"), "🙂 naïve");
+}
+
+TEST(Text, EscapesBytesThatAreNoUtf8) {
+    EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b") << "an escape, longer than it must be";
+    EXPECT_EQ(printable("\x9b" "31m\xff\xc2"), "\\x9b31m\\xff\\xc2");
+    EXPECT_EQ(printable("\xe2\x80"), "\\xe2\\x80") << "a character that was cut off";
 }
 
 TEST(Text, UsesThePluralUnlessTheCountIsOne) {

@@ -1,17 +1,21 @@
 // Text from outside, made fit to show: names and messages of a suite may hold anything. Not for
 // layout (style.css).
 
-// Control characters and those that change the direction of text; they would hide or reorder what
-// follows them.
-const invisible = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+// Control characters and those that change the direction of text, which hide or reorder what follows
+// them, and those that cannot be seen. runner/base/text.cc has the same.
+const invisible =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f-\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 // Colours of a terminal.
 const ansi = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
+
+const escaped = (code: number) =>
+  code > 0xffff ? `\\U${code.toString(16).padStart(8, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
 
 export function visible(text: string | null | undefined): string {
   if (!text) return "";
   return text
     .replace(ansi, "")
-    .replace(invisible, (c) => (c === "\r" ? "" : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`));
+    .replace(invisible, (c) => (c === "\r" ? "" : escaped(c.codePointAt(0)!)));
 }
 
 // One line of at most `length` characters.

@@ -73,7 +73,9 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
     print("runner {}\n\n", kVersion);
     const std::string& base = settings->text(Setting::base_python);
     const auto venv = prepare::output_of(
-        {{base, "-c", "import venv, ensurepip, sys; print(sys.version.split()[0])"}, ".", {}});
+        {{base, "-c", "import venv, ensurepip, sys; print(sys.version.split()[0])"},
+         prepare::kNoProject,
+         {}});
     check_one(venv.has_value(),
               fmt::format("Python with venv ({}{})", base,
                           venv ? " " + venv->substr(0, venv->find('\n')) : ""),

@@ -22,7 +22,7 @@ namespace compat::prepare {
 
 class Cache {
   public:
-    explicit Cache(std::filesystem::path root) : root_(std::move(root)) {}
+    explicit Cache(const std::filesystem::path& root) : root_(std::filesystem::absolute(root)) {}
 
     // $COMPAT_CACHE, else $XDG_CACHE_HOME/runner, else ~/.cache/runner.
     [[nodiscard]] static std::filesystem::path default_root();

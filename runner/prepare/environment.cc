@@ -184,12 +184,12 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
             const auto pip = [&](std::vector<std::string> arguments) {
                 Tool tool{
                     {own, "-m", "pip", "--disable-pip-version-check", "install", "--no-compile"},
-                    ".",
+                    kNoProject,
                     pinned};
                 tool.argv.insert(tool.argv.end(), arguments.begin(), arguments.end());
                 return run_tool(tool, log);
             };
-            return run_tool({{python, "-m", "venv", folder.string()}, ".", {}}, log)
+            return run_tool({{python, "-m", "venv", folder.string()}, kNoProject, {}}, log)
                 .and_then([&] { return write_file(constraint, options.torch_requirement + "\n"); })
                 .and_then([&] {
                     Environment pip_alone;
@@ -204,9 +204,8 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                         on_progress(*with_torch);
                     if (suite.requirements.empty()) return text;
                     say(fmt::format("installing {}", (suite.folder / suite.requirements).string()));
-                    return pip({"-r", (suite.folder / suite.requirements).string()}).and_then([&] {
-                        return probe_text(own, share);
-                    });
+                    return pip({"-r", fs::absolute(suite.folder / suite.requirements)})
+                        .and_then([&] { return probe_text(own, share); });
                 })
                 .and_then([&](const std::string& text) -> Expected<std::string> {
                     // The latest framework, unless the suite pins one.
@@ -249,11 +248,11 @@ Expected<fs::path> tool_python(std::string_view name, const fs::path& requiremen
         [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
             say(fmt::format("creating a Python environment for {} in {}", name, folder.string()));
             const std::string own = (folder / "bin" / "python").string();
-            return run_tool({{*base, "-m", "venv", folder.string()}, ".", {}}, log)
+            return run_tool({{*base, "-m", "venv", folder.string()}, kNoProject, {}}, log)
                 .and_then([&] {
                     return run_tool({{own, "-m", "pip", "--disable-pip-version-check", "install",
                                       "-r", requirements.string()},
-                                     ".",
+                                     kNoProject,
                                      {}},
                                     log);
                 })

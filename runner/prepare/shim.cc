@@ -188,7 +188,7 @@ except Exception as error:
 print(json.dumps(answer))
 )";
     const auto output = output_of({{environment.python.string(), "-c", kAsk},
-                                   ".",
+                                   kNoProject,
                                    {{"PYTHONPATH", (share.shim / "python").string()},
                                     {"ACTIVATE_TORCH_DEVICE", "1"},
                                     {"COMPAT_SHIM_LIBRARY", shim_library.string()},

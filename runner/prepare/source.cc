@@ -65,7 +65,7 @@ Expected<std::string> fetch_pypi(const suites::Suite& suite, const Environment& 
         run_tool({{environment.python.string(), "-m", "pip", "--disable-pip-version-check",
                    "download", "--no-deps", wheel ? "--only-binary" : "--no-binary",
                    ":all:", "--dest", archive.string(), suite.source.spec},
-                  ".",
+                  kNoProject,
                   {}},
                  log);
     if (!done) return tl::unexpected(done.error());

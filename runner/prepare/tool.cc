@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
 #include <boost/process/env.hpp>
@@ -13,14 +15,12 @@
 #include <boost/process/exe.hpp>
 #include <boost/process/extend.hpp>
 #include <boost/process/io.hpp>
-#include <boost/process/pipe.hpp>
 #include <boost/process/search_path.hpp>
 #include <boost/process/start_dir.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <ranges>
@@ -63,13 +63,13 @@ void limit_tool(const Tool& tool) {
     ::alarm(tool.limit_s);
 }
 
-// Held from the creation of a tool's pipes until it has started: Boost makes them inheritable, and
-// a tool of another thread that held their write end would keep us reading.
+// Held until a tool has started: Boost tells by a pipe whether it has, and a tool of another thread
+// that held its write end would keep us reading.
 std::mutex spawn_mutex;
 
 Expected<fs::path> resolve(const Tool& tool) {
     const std::string& name = tool.argv.front();
-    if (name.find('/') != std::string::npos) return fs::path(name);
+    if (name.find('/') != std::string::npos) return fs::absolute(name);
     const fs::path found = find_program(name, environment_of(tool)["PATH"].to_string());
     if (found.empty())
         return fail(ErrorKind::environment, fmt::format("{} is not installed", name),
@@ -98,14 +98,20 @@ std::string relevant_line(const std::string& text) {
     return error.empty() ? last : error;
 }
 
-// Its first 64 KiB: a tool may write without end.
-std::string written_to(std::FILE* file) {
-    constexpr size_t kMost = 64 * 1024;
-    std::string text(kMost, '\0');
+// Its first `most` bytes: a tool may write without end.
+std::string written_to(std::FILE* file, size_t most) {
+    std::string text;
+    std::array<char, 1 << 16> piece;
     std::rewind(file);
-    text.resize(std::fread(text.data(), 1, text.size(), file));
+    while (text.size() < most) {
+        const size_t n =
+            std::fread(piece.data(), 1, std::min(piece.size(), most - text.size()), file);
+        if (n == 0) break;
+        text.append(piece.data(), n);
+    }
     return text;
 }
+constexpr size_t kMostErrors = 64 << 10, kMostOutput = 1 << 30;
 
 std::string end_of(const Tool& tool, int status) {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && tool.limit_s > 0)
@@ -141,7 +147,8 @@ bool kill_after_limit(const Tool& tool, bp::child& child) {
 
 Tool git(const fs::path& folder, std::vector<std::string> arguments) {
     Tool tool;
-    tool.argv = {"git", "-C", folder.string()};
+    // A repository's own settings may name a program that watches its files.
+    tool.argv = {"git", "-c", "core.fsmonitor=", "-C", folder.string()};
     tool.argv.insert(tool.argv.end(), arguments.begin(), arguments.end());
     // Never prompts for a password.
     tool.env = {{"GIT_TERMINAL_PROMPT", "0"}};
@@ -215,26 +222,28 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
 Expected<std::string> output_of(const Tool& tool) {
     const auto program = resolve(tool);
     if (!program) return tl::unexpected(program.error());
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> errors(std::tmpfile(), &std::fclose);
-    if (!errors)
+    // Files, not pipes: a pipe has no end while a process that the tool left keeps it open.
+    using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+    const File output(std::tmpfile(), &std::fclose), errors(std::tmpfile(), &std::fclose);
+    if (!output || !errors)
         return fail(ErrorKind::io, "cannot make a temporary file",
                     "set TMPDIR to a folder that can be written");
     std::unique_lock lock(spawn_mutex);
-    bp::ipstream stream;
     std::error_code error;
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
-        environment_of(tool), bp::std_out > stream, bp::std_err > errors.get(),
+        environment_of(tool), bp::std_out > output.get(), bp::std_err > errors.get(),
         bp::std_in < bp::null, bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
     lock.unlock();
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
-    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    const bool killed = kill_after_limit(tool, child);
     child.wait(error);
-    const int status = child.native_exit_code();
+    const int status = killed ? SIGALRM : child.native_exit_code();
+    std::string text = written_to(output.get(), kMostOutput);
     if (status == 0) return text;
-    const std::string reason = relevant_line(written_to(errors.get()));
+    const std::string reason = relevant_line(written_to(errors.get(), kMostErrors));
     return failed(tool, status, reason.empty() ? relevant_line(text) : reason, {});
 }
 

@@ -12,6 +12,10 @@
 
 namespace compat::prepare {
 
+// Of a Python that is started with -c or -m: it imports from the current folder, which may be that
+// of a project with a `json.py`.
+inline constexpr const char* kNoProject = "/";
+
 struct Tool {
     std::vector<std::string> argv;  // argv[0]: a path or a name on PATH, also a PATH in `env`
     std::filesystem::path cwd = ".";

@@ -115,6 +115,31 @@ TEST(Tool, EndsOneThatIgnoresItsLimit) {
     const auto ran = run_tool(tool, tree.root() / "log");
     ASSERT_FALSE(ran);
     EXPECT_THAT(ran.error().message, HasSubstr("timed out after 1 s"));
+    const auto read = output_of(tool);
+    ASSERT_FALSE(read);
+    EXPECT_THAT(read.error().message, HasSubstr("timed out after 1 s"));
+}
+
+TEST(Tool, IsReadWithoutWhatItLeftBehind) {
+    const auto before = std::chrono::steady_clock::now();
+    EXPECT_EQ(output_of({{"sh", "-c", "sleep 30 & echo done"}}).value(), "done\n");
+    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
+}
+
+TEST(Tool, GitStartsNoProgramThatARepositoryNames) {
+    const test::TempTree tree;
+    tree.write("repository/a", "1");
+    const std::string mark = tree.root() / "mark";
+    const auto watch = tree.write("watch", "#!/bin/sh\ntouch '" + mark + "'\n");
+    fs::permissions(watch, fs::perms::owner_all);
+    const fs::path folder = tree.root() / "repository";
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {"init", "--quiet"}, {"add", "a"}, {"config", "core.fsmonitor", watch}})
+        ASSERT_TRUE(output_of(git(folder, words)));
+    EXPECT_TRUE(output_of(git(folder, {"status", "--porcelain"})));
+    EXPECT_FALSE(fs::exists(mark));
+    EXPECT_TRUE(output_of({{"git", "-C", folder.string(), "status", "--porcelain"}}));
+    EXPECT_TRUE(fs::exists(mark)) << "the program is never started";
 }
 
 TEST(Tool, SaysHowToInstallAMissingProgram) {

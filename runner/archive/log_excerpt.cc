@@ -183,7 +183,7 @@ class Search {
             const bool whole = heading_rule_ != 0 || names_seen_ == 1;
             lines = whole ? passage_.lines(read) : up_to_last_name_;
         }
-        for (const std::string& line : lines) excerpt.lines.push_back(clean(line));
+        excerpt.lines = clean(lines);
         while (excerpt.about_test && !excerpt.lines.empty() && excerpt.lines.back().empty())
             excerpt.lines.pop_back();
         return excerpt;
@@ -292,13 +292,25 @@ class Searches {
 };
 
 // What a terminal would have shown of it: a progress bar writes over its line.
-std::string cleaned(std::string_view line, const std::vector<std::string>& secrets) {
+std::string shown(std::string_view line) {
     while (line.ends_with('\r')) line.remove_suffix(1);
     if (const auto over = line.rfind('\r'); over != line.npos) line.remove_prefix(over + 1);
     std::string text;
     for (const char c : parsers::valid_utf8(parsers::without_ansi(with_source_paths(line))))
         text += c == '\t' ? std::string(4, ' ') : std::string(1, c);
-    return printable(mask_secrets(text, secrets));
+    return text;
+}
+
+std::vector<std::string> cleaned(const std::vector<std::string>& lines,
+                                 const std::vector<std::string>& secrets) {
+    std::string all;
+    for (const std::string& line : lines) all += shown(line) + '\n';
+    all = mask_private_keys(std::move(all));
+    std::vector<std::string> cleaned;
+    for (std::size_t begin = 0, end = 0; (end = all.find('\n', begin)) != all.npos; begin = end + 1)
+        cleaned.push_back(
+            printable(mask_secrets(std::string_view(all).substr(begin, end - begin), secrets)));
+    return cleaned;
 }
 
 bool leaves_folder(const fs::path& name) {
@@ -329,7 +341,9 @@ Expected<std::vector<LogExcerpt>> log_excerpts(const fs::path& folder, const std
         more = *read;
     }
     if (!searches.done()) reader.finish(see);
-    return searches.results([&](std::string_view line) { return cleaned(line, options.secrets); });
+    return searches.results([&](const std::vector<std::string>& lines) {
+        return cleaned(lines, options.secrets);
+    });
 }
 
 }  // namespace compat::archive

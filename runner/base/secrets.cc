@@ -18,7 +18,7 @@ namespace compat {
 
 namespace {
 
-constexpr std::size_t kShortest = 6;
+constexpr std::size_t kShortest = 6, kShortestLine = 16;
 
 // Most lowercase names are ordinary code: `sorted(rows, key=len)`, `pad_token="[PAD]"`. A value in
 // quotes may hold blanks.
@@ -94,14 +94,21 @@ const RE2& token() {
     return pattern;
 }
 
-// RFC 7468, and PGP's: lines of base64 and headers, or one line with "\n" for their ends. What only
-// names such a key stays.
-const RE2& private_key() {
-    static const RE2 pattern(
-        R"re((?m)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)re"
-        R"re(((?:\r?\n[ \t]*(?:[A-Za-z0-9-]+:[^\n]*|[A-Za-z0-9+/=]*)[ \t]*$)+)re"
-        R"re(|(?:\\[nr]|[A-Za-z0-9+/=])+))re");
-    return pattern;
+// RFC 7468, and PGP's: lines of base64 and headers, or one line with "\n" for their ends; before
+// each what pytest and diffs put there. What only names such a key stays. The second is of a key
+// whose begin was cut off.
+#define LINE_START R"re([ \t]*(?:[E>|+-][ \t]*)*)re"
+constexpr std::array<const char*, 2> kPrivateKeys{
+    R"re((?m)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)re"
+    R"re(((?:\r?\n)re" LINE_START R"re((?:[A-Za-z0-9-]+:[^\n]*|[A-Za-z0-9+/=]*)[ \t]*$)+)re"
+    R"re(|(?:\\[nr]|[A-Za-z0-9+/=])+))re",
+    R"re((?m)((?:^)re" LINE_START R"re([A-Za-z0-9+/=]+[ \t]*\r?\n)+))re" LINE_START
+    R"re(-----END [A-Z0-9 ]*PRIVATE KEY)re"};
+#undef LINE_START
+
+const std::array<RE2, 2>& private_keys() {
+    static const std::array<RE2, 2> patterns{RE2(kPrivateKeys[0]), RE2(kPrivateKeys[1])};
+    return patterns;
 }
 
 // Most lines have nothing of all this: one look finds that out.
@@ -197,16 +204,16 @@ std::string mask_place(std::string text, std::size_t place) {
 }
 
 // As many lines as before: a report counts those of a source.
-std::string mask_private_keys(std::string text) {
-    if (text.find("PRIVATE KEY") == text.npos) return text;
+std::string mask_keys(const std::string& text, const RE2& pattern) {
     std::string masked;
     re2::StringPiece rest(text), key;
-    for (re2::StringPiece before = rest; RE2::FindAndConsume(&rest, private_key(), &key);
+    for (re2::StringPiece before = rest; RE2::FindAndConsume(&rest, pattern, &key);
          before = rest) {
         masked.append(before.data(), key.data());
         const auto lines = std::count(key.begin(), key.end(), '\n');
-        masked.append(lines > 0 ? "\n" : "").append(kMasked);
-        masked.append(static_cast<std::size_t>(std::max<std::ptrdiff_t>(lines - 1, 0)), '\n');
+        const bool ends_a_line = key[0] == '\n' || key[0] == '\r';
+        masked.append(ends_a_line ? "\n" : "").append(kMasked);
+        masked.append(static_cast<std::size_t>(lines - (ends_a_line ? 1 : 0)), '\n');
         masked.append(key.data() + key.size(), rest.data());
     }
     append(masked, rest);
@@ -241,8 +248,17 @@ bool holds_secret(const std::string& name, const std::string& value) {
 std::vector<std::string> secret_values(
     const std::vector<std::pair<std::string, std::string>>& variables) {
     std::vector<std::string> values;
-    for (const auto& [name, value] : variables)
-        if (value.size() >= kShortest && holds_secret(name, value)) values.push_back(value);
+    for (const auto& [name, value] : variables) {
+        if (value.size() < kShortest || !holds_secret(name, value)) continue;
+        values.push_back(value);
+        // Its lines, which may be printed one by one.
+        for (std::size_t begin = 0, end = 0; value.find('\n') != value.npos && end < value.size();
+             begin = end + 1) {
+            end = std::min(value.find('\n', begin), value.size());
+            if (end - begin >= kShortestLine && value[begin] != '-')
+                values.push_back(value.substr(begin, end - begin));
+        }
+    }
     std::sort(values.begin(), values.end(),
               [](const auto& a, const auto& b) { return a.size() > b.size(); });
     return values;
@@ -276,6 +292,12 @@ void remember_secrets(const std::vector<std::pair<std::string, std::string>>& va
     for (const auto& [name, value] : variables)
         if (is_secret_name(name)) remembered().variables.emplace_back(name, value);
     remembered().values.reset();
+}
+
+std::string mask_private_keys(std::string text) {
+    if (text.find("PRIVATE KEY") == text.npos) return text;
+    for (const RE2& pattern : private_keys()) text = mask_keys(text, pattern);
+    return text;
 }
 
 std::string mask_own_secrets(std::string_view text) {

@@ -31,6 +31,10 @@ void remember_secrets(const std::vector<std::pair<std::string, std::string>>& va
 [[nodiscard]] std::string mask_secrets(std::string_view text,
                                        const std::vector<std::string>& values);
 
+// The private keys of `text` alone. What is masked line by line needs it before: a line of a key
+// looks like nothing.
+[[nodiscard]] std::string mask_private_keys(std::string text);
+
 // With own_secret_values(), of the environment as it was at the first call.
 [[nodiscard]] std::string mask_own_secrets(std::string_view text);
 

@@ -85,6 +85,17 @@ TEST_F(LogExcerptTest, AUnittestFailureIsItsSection) {
     EXPECT_EQ(second.lines.back(), "AssertionError: 2");
 }
 
+TEST_F(LogExcerptTest, APrivateKeyIsMaskedOverItsLines) {
+    const std::string key =
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nqWertzUiop\n"
+        "-----END RSA PRIVATE KEY-----\n";
+    const auto found = excerpt("tests/a.py::test_bad\n" + key + "tests/a.py::test_bad FAILED\n",
+                               "tests/a.py::test_bad");
+    EXPECT_THAT(found.lines,
+                ElementsAre("tests/a.py::test_bad", "-----BEGIN RSA PRIVATE KEY-----", "<set>", "",
+                            "-----END RSA PRIVATE KEY-----", "tests/a.py::test_bad FAILED"));
+}
+
 TEST_F(LogExcerptTest, WithoutAHeadingItGoesFromTheFirstToTheLastLineThatNamesTheTest) {
     const std::string log =
         "[ RUN      ] Suite.Other\n[       OK ] Suite.Other (0 ms)\n"

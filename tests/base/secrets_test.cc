@@ -97,8 +97,19 @@ TEST(Secrets, ArePrivateKeys) {
               "K = '" + begin + "<set>" + end + "'");
     EXPECT_EQ(mask_secrets("if '" + begin + "' in text:\n    raise Found(1)", {}),
               "if '" + begin + "' in text:\n    raise Found(1)");
+    EXPECT_EQ(mask_secrets("E   " + begin + "\nE   MIIE\nE   abc\nE   " + end, {}),
+              "E   " + begin + "\n<set>\n\nE   " + end);
+    EXPECT_EQ(mask_secrets("a b\nMIIE\nabc=\n" + end + "\nb", {}),
+              "a b\n<set>\n\n" + end + "\nb") << "its begin was cut off";
     EXPECT_EQ(mask_secrets("-----BEGIN PUBLIC KEY-----\nab", {}),
               "-----BEGIN PUBLIC KEY-----\nab");
+}
+
+TEST(Secrets, OfSeveralLinesArePrintedLineByLine) {
+    const auto values =
+        secret_values({{"DEPLOY_KEY", "first-line-0123456789\nshort\nsecond-0123456789"}});
+    EXPECT_EQ(mask_secrets("second-0123456789", values), "<set>");
+    EXPECT_EQ(mask_secrets("short", values), "short");
 }
 
 TEST(Secrets, MayBeTheNameInAUrl) {

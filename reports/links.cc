@@ -89,6 +89,17 @@ bool inside(const fs::path& relative) {
 
 }  // namespace
 
+fs::path source_of_frame(const fs::path& root, const std::string& file) {
+    std::error_code error, none;
+    const fs::path real = fs::canonical(root / file, error);
+    if (error || !fs::is_regular_file(real, none)) return {};
+    const fs::path below = real.lexically_relative(fs::canonical(root, none));
+    const bool is_hidden = std::any_of(below.begin(), below.end(), [](const fs::path& part) {
+        return part.native().starts_with('.');  // and of what is above the root
+    });
+    return is_installed(real) || !is_hidden ? real : fs::path{};
+}
+
 std::string percent_encoded(std::string_view path) {
     constexpr std::string_view kPlain =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
@@ -146,10 +157,10 @@ fs::path LinkResolver::relative_to_root(const fs::path& file) const {
 }
 
 void LinkResolver::read(Target& target) const {
-    const fs::path original = source_.root / target.relative;
+    const fs::path original = source_of_frame(source_.root, target.relative);
     const fs::path copy = source_.copies / target.relative;
     // A copy keeps the source of the first report of the run.
-    auto text = copied_ ? read_file(copy) : read_file(original);
+    auto text = read_file(copied_ ? copy : original);
     target.lines = -1;
     target.has_target = text.has_value();
     if (!text && copied_) {

@@ -82,6 +82,11 @@ class LinkResolver {
     std::int64_t unresolved_ = 0;
 };
 
+// The file of a frame if it lies, links followed, below the project's `root` in no hidden folder,
+// or in an installed package; else empty. Tests choose the names of frames: nothing else is opened.
+[[nodiscard]] std::filesystem::path source_of_frame(const std::filesystem::path& root,
+                                                    const std::string& file);
+
 // A path as part of a URL.
 [[nodiscard]] std::string percent_encoded(std::string_view path);
 

@@ -10,6 +10,7 @@
 #include "reports/overview/past_runs.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/log_excerpt.h"
+#include "runner/archive/packed/run_archive.h"
 #include "runner/base/exit_code.h"
 #include "runner/base/files.h"
 #include "runner/base/secrets.h"
@@ -147,9 +148,10 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
     auto past = reports::past_runs_of(store, run.info);
     if (!past) return tl::unexpected(past.error());
     const fs::path folder = results / run.info.folder;
+    const bool may_copy = receiver.may_copy && !archive::is_unpacked(results);
     const auto secrets = own_secret_values();
     reports::ModelBuilder builder(run, {folder, report_folder, std::move(*others), std::move(*past),
-                                        secrets, receiver.may_copy});
+                                        secrets, may_copy});
     reports::ReportModel model;
     // Whatever reads the model ends before it.
     const std::shared_ptr<void> end(nullptr, [&](void*) { receiver.end(); });
@@ -161,7 +163,7 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
         });
         if (!added) return added;
         model = builder.finish();
-        if (auto gaps = reports::gaps_of_run(store, id, results, report_folder, receiver.may_copy))
+        if (auto gaps = reports::gaps_of_run(store, id, results, report_folder, may_copy))
             model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());

@@ -10,6 +10,7 @@
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
 #include "runner/archive/shards.h"
+#include "runner/base/files/run_folder_name.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
@@ -62,9 +63,10 @@ struct OpenRun {
 // The lock is taken before the store is read: a runner at work on the run may be about to end.
 Expected<OpenRun> open_stored(archive::OpenResults store, const fs::path& results,
                               const std::string& id) {
-    return archive::RunLock::acquire(results / "runs" / id).map([&](archive::RunLock&& lock) {
-        return OpenRun{id, std::move(lock), std::move(store)};
-    });
+    return archive::RunLock::acquire(results / run_folder_name(id))
+        .map([&](archive::RunLock&& lock) {
+            return OpenRun{id, std::move(lock), std::move(store)};
+        });
 }
 
 Expected<OpenRun> open_shard(const archive::ShardFolder& shard) {

@@ -13,6 +13,7 @@
 #include "runner/archive/results.h"
 #include "runner/archive/run_folder.h"
 #include "runner/archive/shards.h"
+#include "runner/base/files/run_folder_name.h"
 #include "runner/base/secrets.h"
 #include "runner/display/device_lines.h"
 #include "runner/run/comparison/baseline.h"
@@ -130,7 +131,7 @@ Expected<MadePage> PageMakers::run(const std::string& name) const {
     const auto id = archive::find_run(*store, results_, name);
     if (!id) return tl::unexpected(id.error());
     if (*id != name) return redirection_to(run_address(*id));
-    const fs::path folder = results_ / "runs" / *id;
+    const fs::path folder = results_ / run_folder_name(*id);
     PageBuilder builder(run_address(*id));
     builder.watch({folder});
     const auto stored = store->load_run(*id);
@@ -167,7 +168,7 @@ Expected<MadePage> PageMakers::comparison(const std::string& baseline,
         const auto id = archive::find_run(*store, results_, name);
         if (!id) return tl::unexpected(id.error());
         ids.push_back(*id);
-        folders.push_back(results_ / "runs" / *id);
+        folders.push_back(results_ / run_folder_name(*id));
     }
     if (ids[0] != baseline || ids[1] != run)
         return redirection_to(comparison_address(ids[0], ids[1]));

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "runner/base/exit_code.h"
+#include "runner/base/files/run_folder_name.h"
 #include "runner/store/comparable.h"
 #include "runner/store/reader.h"
 
@@ -124,7 +125,7 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.simulated = row.optional_text(5);
         run.shim = row.flag(6);
         run.torch = row.text(7);
-        run.folder = row.text(8);
+        run.folder = run_folder_name(run.id);
         run.modules = row.integer(9);
         run.shard = row.text(10);
         run.end = read_end(row, 11);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "runner/base/files/run_folder_name.h"
 #include "runner/store/attempt_fields.h"
 #include "runner/store/json_column.h"
 
@@ -70,7 +71,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.argv = from_column<decltype(info.argv)>(row.text(19), "run.argv", run);
     info.rerun_argv = from_column<decltype(info.rerun_argv)>(row.text(20), "run.rerun_argv", run);
     info.fingerprint = row.text(21);
-    info.folder = row.text(22);
+    info.folder = run_folder_name(info.id);  // the column may be a stranger's
     info.folder_format = static_cast<int>(row.integer(23));
     info.shard = row.text(24);
     info.plan = row.text(25);

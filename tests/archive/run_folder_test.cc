@@ -56,7 +56,7 @@ TEST_F(RunFiles, FoldersThatAreTooDeepAreNamedAndNotEntered) {
     ASSERT_TRUE(others) << to_line(others.error());
     EXPECT_THAT(files, ElementsAre("modules/1.log"));
     ASSERT_EQ(others->size(), 1U);
-    EXPECT_THAT(others->front(), HasSubstr("d/d… (a folder with too long a path)"));
+    EXPECT_THAT(others->front(), HasSubstr("/… (a folder with too long a path)"));
     EXPECT_LT(others->front().size(), 300U);
     EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 16 * 1024) << "KiB";
     remove_tree(folder());

@@ -228,3 +228,94 @@ def test_runs_of_the_older_layout_are_read_as_before(runner, run, tmp_path):
     assert runner("reparse", "--all").code == 0
     reported = runner("report", "latest", "--format", "json")
     assert states(json.loads(pathlib.Path(reported.out.strip()).read_text())) == states(before)
+
+
+# The code of a test says of itself in which file it stands.
+FRAMES = """
+import unittest
+
+MADE = {}
+exec(compile("\\ndef test_a(self):\\n    raise ValueError(1)", %r, "exec"), MADE)
+A = type("A", (unittest.TestCase,), {"test_a": MADE["test_a"]})
+"""
+
+
+@pytest.mark.parametrize("named", ["users", "link", "folder/users"])
+def test_the_source_that_is_shown_of_a_failure_lies_in_the_project(runner, python, tmp_path, named):
+    secret = tmp_path / "elsewhere" / "users"
+    secret.parent.mkdir()
+    secret.write_text("one\ntwo\nthree\n")
+    suite = make_suite(tmp_path / "suite", {})
+    (suite / "link").symlink_to(secret)
+    (suite / "folder").symlink_to(secret.parent)
+    file = secret if named == "users" else suite / named
+    (suite / "tests/test_a.py").write_text(FRAMES % str(file))
+    result = runner(suite, "--python", python, "--shim", "off")
+    assert states(result.report) == {"tests/test_a.py::A::test_a": "errored"}, result.err
+    # Python itself has shown what stood there before.
+    secret.write_text("the user's\n" * 3)
+    shown = runner("show", "latest", "test_a").out
+    assert "ValueError: 1" in shown and "the user's" not in shown, shown
+    assert not {"link", "users"} & {path.name for path in result.folder.rglob("source/**/*")}
+
+
+def test_no_module_of_the_current_folder_answers_for_the_host(runner, python, tmp_path):
+    """Python's -c and -m look there first."""
+    mark = tmp_path / "mark"
+    for name in ("venv", "ensurepip", "json", "torch", "pip"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write({name!r})")
+    checked = runner("doctor", "--python", python)
+    assert "Python with venv (python3 3" in checked.out and not mark.exists(), checked.out
+
+
+DEEP = """
+import os, pathlib, unittest
+
+WORDS = open("/proc/self/cmdline").read().split("\\0")
+OWN = pathlib.Path(WORDS[WORDS.index("--events") + 1]).parent
+
+
+class A(unittest.TestCase):
+    def test_a(self):
+        here = os.getcwd()
+        os.chdir(OWN)
+        for _ in range(4000):
+            os.mkdir("d")
+            os.chdir("d")
+        os.chdir(here)
+"""
+
+
+def test_a_run_with_deep_folders_is_archived(runner, python, tmp_path):
+    result = runner(make_suite(tmp_path / "suite", {"test_a.py": DEEP}), "--python", python, "--shim", "off")
+    packed = runner("archive", "latest", "--out", "run.tar.zst")
+    subprocess.run(["rm", "-rf", result.folder / "modules"], check=True)  # pytest cannot
+    assert result.code == 0, result.out
+    assert packed.code == 0, packed.err
+    assert "/… (a folder with too long a path)" in packed.out
+    assert "1 passed" in runner("show", "run.tar.zst").out
+
+
+def test_an_archive_names_nothing_outside_itself(runner, run, tmp_path):
+    """Neither the root of its source, which is a folder of another machine, nor the folder of its run."""
+    assert runner("archive", "latest", "--out", "run.tar.zst").code == 0
+    module = tmp_path / "suite/tests/test_a.py"
+    module.write_text("# the user's\n" * 30)
+    assert "the user's" in runner("show", "latest", "test_one").out, "the line as it is today"
+    assert "the user's" not in runner("show", "run.tar.zst", "test_one").out
+    reported = runner("report", "run.tar.zst", "--format", "html")
+    assert reported.code == 0 and "the user's" not in pathlib.Path(reported.out.strip()).read_text()
+
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(run, elsewhere)
+    (elsewhere / "modules/tests/test_a.py/1.log").write_text("test_one: the user's\n")
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    subprocess.run(["tar", "--zstd", "-xf", "run.tar.zst", "-C", unpacked], cwd=tmp_path, check=True)
+    record = unpacked / "runs" / run.name / "record.jsonl"
+    first, rest = record.read_text().split("\n", 1)
+    for change in ({"folder": str(elsewhere)}, {"folder": str(elsewhere), "run": "../../../elsewhere"}):
+        record.write_text(json.dumps({**json.loads(first), **change}) + "\n" + rest)
+        subprocess.run(["tar", "--zstd", "-cf", "changed.tar.zst", "-C", unpacked, "runs"], cwd=tmp_path, check=True)
+        shown = runner("show", "changed.tar.zst", "test_one")
+        assert "the user's" not in shown.out + shown.err and ("run" in change or "AssertionError: one" in shown.out), shown.out + shown.err

@@ -146,6 +146,22 @@ TEST_F(LinksTest, WithoutAForgeTheFilesAreCopiedAndLinkedRelatively) {
     }
 }
 
+TEST_F(LinksTest, NothingIsReadWhereLinksLeadOutOfTheProject) {
+    const auto secret = folder.write("elsewhere/secret.py", "one\n");
+    fs::create_symlink(secret, root / "tests/link.py");
+    fs::create_directory_symlink(secret.parent_path(), root / "folder");
+    fs::create_symlink("test_a.py", root / "tests/inside.py");
+    LinkResolver links(source());
+    EXPECT_EQ(links.resolve({root / "tests/link.py", 1}), "");
+    EXPECT_EQ(links.resolve({root / "folder/secret.py", 1}), "");
+    EXPECT_EQ(links.resolve({root / "tests/inside.py", 1}), "source/tests/inside.py#L1");
+    EXPECT_FALSE(fs::exists(folder.root() / "run/source/tests/link.py"));
+    EXPECT_EQ(source_of_frame(root, secret), "");
+    EXPECT_EQ(source_of_frame(root, "tests/test_a.py"), root / "tests/test_a.py");
+    const auto installed = folder.write("env/lib/site-packages/a.py", "one\n");
+    EXPECT_EQ(source_of_frame(root, installed), installed);
+}
+
 TEST_F(LinksTest, WithoutLeaveToCopyOnlyCopiesThatAreThereAreLinked) {
     write("tests/test_b.py", "one\n");
     LinkSource s = source();

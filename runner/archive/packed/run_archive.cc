@@ -12,12 +12,16 @@
 #include "runner/archive/run_folder.h"
 #include "runner/archive/run_record.h"
 #include "runner/archive/shards.h"
+#include "runner/base/files.h"
+#include "runner/base/files/run_folder_name.h"
 
 namespace compat::archive {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* kUnpacked = "unpacked";  // a file in results
 
 struct FilesToPack {
     std::vector<TarFile> files;
@@ -56,7 +60,7 @@ bool is_archive(const fs::path& name) {
 
 Expected<PackedRun> archive_run(const fs::path& results, const std::string& id,
                                                const fs::path& out) {
-    const fs::path folder = results / "runs" / id;
+    const fs::path folder = results / run_folder_name(id);
     if (!has_record(folder))
         return fail(ErrorKind::usage, "this run's folder is gone, or an older runner made it",
                     "an archive holds what a run's folder holds", folder.string());
@@ -72,8 +76,14 @@ Expected<PackedRun> archive_run(const fs::path& results, const std::string& id,
     });
 }
 
+bool is_unpacked(const fs::path& results) {
+    std::error_code error;
+    return fs::exists(results / kUnpacked, error);
+}
+
 Expected<void> unpack_run(const fs::path& file, const fs::path& results) {
     if (auto extracted = extract_tar_zstd(file, results); !extracted) return extracted;
+    if (auto marked = write_file(results / kUnpacked, ""); !marked) return marked;
     auto shards = shard_folders(results);
     std::error_code error;
     bool has_runs = false;

@@ -27,6 +27,10 @@ struct PackedRun {
                                               const std::string& id,
                                               const std::filesystem::path& out);
 
+// Whether unpack_run made these results. They come from elsewhere: what they name outside their
+// folder, as the root of a source, is not read.
+[[nodiscard]] bool is_unpacked(const std::filesystem::path& results);
+
 // Makes a results folder of an archive in the empty folder `results`: its files, and of a run that
 // is no shard a database.
 [[nodiscard]] Expected<void> unpack_run(const std::filesystem::path& file,

@@ -3,6 +3,7 @@
 #include "runner/archive/results.h"
 #include "runner/archive/run_folder.h"
 #include "runner/archive/shards.h"
+#include "runner/base/files/run_folder_name.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
@@ -44,7 +45,7 @@ Expected<ExitCode> archive_run(const ArchiveRequest& request,
                     "commands know it by that", out.string());
     return archive::archive_run(*results, *id, out).map([&](const auto& packed) {
         std::error_code error;
-        const std::uint64_t files = archive::folder_bytes(*results / "runs" / *id);
+        const std::uint64_t files = archive::folder_bytes(*results / run_folder_name(*id));
         print("{}\n{} of files in {}\n", printable(out.string()), size_words(files),
               size_words(fs::file_size(out, error)));
         if (packed.is_too_large)

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <map>
 
+#include "reports/links.h"
 #include "runner/archive/log_excerpt.h"
+#include "runner/archive/packed/run_archive.h"
 #include "runner/base/line_reader.h"
 #include "runner/base/names.h"
 #include "runner/base/secrets.h"
@@ -28,7 +30,7 @@ constexpr std::size_t kSourceColumns = 160;
 
 struct TestInRun {
     std::optional<reports::CaseView> view;  // empty: the run has no such test
-    fs::path folder, root;                  // of the run's files; of the suite's sources
+    fs::path folder, root;  // of the run's files; of the suite's sources, empty: of elsewhere
 };
 
 // The test as the run's reports show it. `module`: the only one to read; empty: all, as other
@@ -39,7 +41,9 @@ Expected<TestInRun> read_test(const Results& results, const std::string& id,
     if (!run) return tl::unexpected(run.error());
     auto others = reports::other_runs_of(results.store, id);
     if (!others) return tl::unexpected(others.error());
-    TestInRun found{{}, results.folder / run->info.folder, run->info.root};
+    const bool is_here = !archive::is_unpacked(results.folder);
+    TestInRun found{
+        {}, results.folder / run->info.folder, is_here ? fs::path(run->info.root) : fs::path()};
     reports::ModelBuilder model(*run, {found.folder, found.folder, std::move(*others)});
     const auto see = [&](store::StoredModule read) -> Expected<void> {
         const bool here = test.starts_with(read.path + "::");
@@ -56,7 +60,7 @@ Expected<TestInRun> read_test(const Results& results, const std::string& id,
 std::string source_line(const fs::path& file, int number) {
     constexpr int kLastLine = 1'000'000;
     std::string found;
-    if (number <= 0 || number > kLastLine) return found;
+    if (file.empty() || number <= 0 || number > kLastLine) return found;
     LineReader reader(FileBelow::followed(file), {kSourceColumns * 4, 1 << 20});
     int at = 0;
     const auto see = [&](const Line& line) {
@@ -85,7 +89,10 @@ void print_place(const reports::FailureView& failure, const fs::path& root,
     const reports::FrameView& frame = own == failure.frames.rend() ? failure.frames.back() : *own;
     print("    at {}:{}{}\n", printable(frame.file), frame.line,
           frame.function.empty() ? "" : " in " + printable(frame.function));
-    const std::string source = source_line(root / frame.file, frame.line);
+    const std::string source =
+        root.empty()
+            ? ""
+            : source_line(reports::source_of_frame(root, frame.file), frame.line);
     if (!source.empty())
         print("        {}\n", display::cut_to(masked(source, secrets), kSourceColumns));
 }

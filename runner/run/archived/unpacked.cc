@@ -20,7 +20,7 @@ Expected<fs::path> unpacked(const fs::path& named, const config::Invocation& inv
     std::string name = file.filename().string();
     name.resize(name.size() - archive::kArchiveSuffix.size());
     return cache
-        .get("archives", name, prepare::content_key({file.string(), size, written}),
+        .get("archives", name, prepare::content_key({"2", file.string(), size, written}),
              [&](const fs::path& folder, const fs::path&) {
                  return archive::unpack_run(file, folder).map([&] { return file.string(); });
              })

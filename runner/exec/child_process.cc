@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 #include "runner/base/host.h"
@@ -26,6 +28,19 @@ constexpr Milliseconds kSweep{5000};
 constexpr Milliseconds kAbandoned{1000};
 // The longest time that one sweep may block the event loop.
 constexpr Milliseconds kSweepSlice{50};
+// Processes of Python and torch, by a word of their command lines, that end after the last one that
+// uses them and then clean up: killed at once they leave shared memory behind. After this time they
+// are leaked as others are.
+constexpr std::array<std::string_view, 3> kHelpers{"resource_tracker", "multiprocessing.forkserver",
+                                                   "torch_shm_manager"};
+constexpr Milliseconds kHelpersTime{4000};  // torch_shm_manager looks every 2 s
+
+bool is_helper(const std::vector<std::string>& argv) {
+    const auto names = [&](std::string_view word) {
+        return std::ranges::any_of(argv, [&](const auto& each) { return each.find(word) != each.npos; });
+    };
+    return std::ranges::any_of(kHelpers, names);
+}
 
 double seconds(const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
@@ -125,6 +140,7 @@ void ChildProcess::drain() {
 void ChildProcess::on_exit() {
     exited_ = true;
     sweep_deadline_ = now() + kSweep;
+    helpers_deadline_ = now() + kHelpersTime;
     sweep();
 }
 
@@ -155,10 +171,19 @@ bool ChildProcess::kill_leaked() {
         const bool ended = processes_.scan();
         const auto left = processes_.descendants_of(pid_);
         if (left.empty() && !ended) return true;
-        const size_t known = leaked_.size();
         // A process that dies with the leader, of the same signal or of its exit, is no leak.
+        const auto dies = [&](const auto& process) {
+            return processes_.table().is_dying(process.pid);
+        };
+        const auto helps = [&](const auto& process) {
+            return is_helper(processes_.table().argv(process.pid, process.stat));
+        };
+        if (now() < helpers_deadline_ && std::ranges::any_of(left, helps) &&
+            std::ranges::all_of(left, [&](const auto& each) { return helps(each) || dies(each); }))
+            return false;
+        const size_t known = leaked_.size();
         for (const auto& process : left)
-            if (!processes_.table().is_dying(process.pid)) note_leak(process.pid, process.stat);
+            if (!dies(process)) note_leak(process.pid, process.stat);
         // Kills the whole group at once, however fast it forks.
         ::kill(-pid_, SIGKILL);
         for (const auto& process : left)

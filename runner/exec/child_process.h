@@ -67,7 +67,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     std::unique_ptr<ExitWatch> exit_;
     std::unique_ptr<SandboxInit> init_;  // null: the child is our own
     boost::asio::steady_timer retry_timer_;
-    SteadyTime sweep_deadline_{};
+    SteadyTime sweep_deadline_{}, helpers_deadline_{};
     Milliseconds retry_delay_{2};
     std::map<std::pair<int, std::uint64_t>, SurvivingProcess> leaked_;  // key: pid, start
     std::function<void(ChildResult)> on_end_;

@@ -48,6 +48,11 @@ elif what == "leak":
     child = subprocess.Popen(["/bin/sh", "-c", "sleep 600; :", "the-leaked-one"])
     wait_for_command(child.pid, b"the-leaked-one")
     print("leader done", flush=True)
+elif what == "helper":
+    # Cleans up and ends after its leader, as torch_shm_manager does.
+    seconds, file = sys.argv[2:]
+    code = "import sys, time; time.sleep(float(sys.argv[2])); open(sys.argv[3], 'w')"
+    subprocess.Popen([sys.executable, "-c", code, "torch_shm_manager", seconds, file])
 elif what == "last-word":
     # Written after the leader has exited.
     if os.fork() == 0:

@@ -104,6 +104,16 @@ TEST_F(EndingsTest, NamesAndKillsAGrandchildThatHoldsTheOutput) {
     expect_gone(0);
 }
 
+TEST_F(EndingsTest, HelpersThatEndAfterTheirLeaderCleanUpFirst) {
+    add({"helper", "0.5", (dir / "clean").string()});
+    add({"helper", "600", (dir / "never").string()});
+    run(2);
+    EXPECT_THAT(leaked_by(0), IsEmpty());
+    EXPECT_TRUE(std::filesystem::exists(dir / "clean"));
+    EXPECT_THAT(leaked_by(1), ElementsAre(HasSubstr("torch_shm_manager")));
+    for (const size_t i : {0, 1}) expect_gone(i);
+}
+
 TEST_F(EndingsTest, KeepsAllOutputThatADescendantWroteBeforeItWasKilled) {
     for (int i = 0; i < 10; ++i) add({"flood-by-descendant"}).log_bytes = 0;
     run(5);

@@ -90,20 +90,20 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
 }
 
 // CUDA converts what an integer cannot hold to the nearest one, and NaN to 0 in 32 bits. A CPU of
-// x86 has the least integer for all of it, which is CUDA's for the rest.
+// x86 has the least integer for all of it; one of Arm converts as CUDA.
+template <class Integer>
 void saturate(const Tensor& to, const Tensor& from) {
-    const at::ScalarType dtype = to.scalar_type();
-    if (accelerator().type() != c10::kCUDA || !from.is_floating_point() ||
-        (dtype != at::kInt && dtype != at::kLong))
-        return;
-    const bool narrow = dtype == at::kInt;
-    const Tensor over = from.ge(narrow ? 0x1p31 : 0x1p63);
-    if (over.any().item<bool>())
-        to.masked_fill_(over, narrow ? std::numeric_limits<std::int32_t>::max()
-                                     : std::numeric_limits<std::int64_t>::max());
-    if (!narrow) return;
-    const Tensor nan = from.isnan();
-    if (nan.any().item<bool>()) to.masked_fill_(nan, 0);
+    using Limits = std::numeric_limits<Integer>;
+    if (to.numel() == 0 || to.min().item<Integer>() != Limits::lowest()) return;
+    constexpr double kBeyond = sizeof(Integer) == sizeof(std::int32_t) ? 0x1p31 : 0x1p63;
+    to.masked_fill_(from.ge(kBeyond), Limits::max());
+    if (sizeof(Integer) == sizeof(std::int32_t)) to.masked_fill_(from.isnan(), 0);
+}
+
+void convert_as_cuda(const Tensor& to, const Tensor& from) {
+    if (accelerator().type() != c10::kCUDA || !from.is_floating_point()) return;
+    if (to.scalar_type() == at::kInt) saturate<std::int32_t>(to, from);
+    if (to.scalar_type() == at::kLong) saturate<std::int64_t>(to, from);
 }
 
 Tensor& copy_(Tensor& self, const Tensor& source, bool) {
@@ -118,7 +118,8 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool) {
     Tensor to = aliases.to_cpu(self);
     const Tensor from = aliases.to_cpu(source);
     to.copy_(from);
-    if (ours && CpuAliases::is_ours(source) && self.layout() == at::kStrided) saturate(to, from);
+    if (ours && CpuAliases::is_ours(source) && self.layout() == at::kStrided)
+        convert_as_cuda(to, from);
     if (ours) {
         aliases.adopt_resized();
         aliases.write_back(self, to);

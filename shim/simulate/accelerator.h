@@ -43,6 +43,14 @@ struct Operator {
     Check check;
 };
 
+// A kernel that upstream has, and no kernel of the CPU can compute.
+struct Unsimulated {
+    std::string_view name;
+    c10::DispatchKey key;
+};
+
+[[nodiscard]] std::span<const Unsimulated> mps_unsimulated() noexcept;
+[[nodiscard]] std::span<const Unsimulated> cuda_unsimulated() noexcept;
 [[nodiscard]] std::span<const Operator> mps_operators() noexcept;
 [[nodiscard]] std::span<const Operator> cuda_operators() noexcept;
 // Ops that run on the CPU with a warning, also where a fallback was not asked for.
@@ -54,6 +62,8 @@ struct Operator {
 struct Assertion;
 struct Refusal;
 struct Computed;
+struct DispatchName;
+struct Ignored;
 struct MetalKernel;
 
 class Accelerator {
@@ -76,6 +86,7 @@ class Accelerator {
     }
 
     [[nodiscard]] virtual std::span<const Operator> operators() const noexcept = 0;
+    [[nodiscard]] virtual std::span<const Unsimulated> unsimulated() const noexcept = 0;
     // Version of the system that the device belongs to, as 100 * major + minor (macOS 15.1: 1501).
     [[nodiscard]] virtual unsigned system() const noexcept { return 0; }
     // What its kernels refuse, and dtypes that they compute and the CPU may not (refusals.h).
@@ -86,6 +97,8 @@ class Accelerator {
     // `text` is the assertion's.
     [[nodiscard]] virtual std::span<const Assertion> assertions() const noexcept = 0;
     [[noreturn]] virtual void assertion_failed(const std::string& text) const = 0;
+    [[nodiscard]] virtual std::span<const DispatchName> dispatch_names() const noexcept;
+    [[nodiscard]] virtual std::span<const Ignored> ignored() const noexcept;
     // What replaces the CPU's kernel of an op whose results differ (kernels/mps_values.h).
     [[nodiscard]] virtual Computation computation(std::string_view /*op*/) const noexcept {
         return nullptr;

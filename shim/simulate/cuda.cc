@@ -1,4 +1,6 @@
 // The simulated CUDA devices.
+#include "simulate/cuda.h"
+
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 #if __has_include(<c10/core/AllocatorConfig.h>)
@@ -24,6 +26,8 @@
 
 namespace compat::shim::simulate {
 namespace {
+
+int compute_capability = 80;
 
 class SimulatedHooks final : public CudaHooks {
   public:
@@ -87,8 +91,15 @@ class Cuda final : public Accelerator {
                        c10::DispatchKey::NestedTensorCUDA, c10::DispatchKey::QuantizedCUDA}) {}
 
     std::span<const Operator> operators() const noexcept override { return cuda_operators(); }
+    std::span<const Unsimulated> unsimulated() const noexcept override {
+        return cuda_unsimulated();
+    }
     std::span<const Refusal> refusals() const noexcept override { return cuda_refusals(); }
     std::span<const Computed> computed() const noexcept override { return cuda_computed(); }
+    std::span<const DispatchName> dispatch_names() const noexcept override {
+        return cuda_dispatch_names();
+    }
+    std::span<const Ignored> ignored() const noexcept override { return cuda_ignored(); }
 
     std::span<const Assertion> assertions() const noexcept override { return cuda_assertions(); }
 
@@ -130,10 +141,11 @@ class Cuda final : public Accelerator {
     }
     void add_kernels(torch::Library& dense) const override {
         add_cuda_kernels(dense);
-        add_int4_kernels(dense);
+        add_int4_kernels();
     }
     void add_fallback() const override {
         add_collectives();
+        refuse_symmetric_memory();
         if (!keeps_going()) return;  // the dispatcher has an error of its own
         auto* any = new torch::Library(torch::Library::IMPL, "_", keys().dense, __FILE__, __LINE__);
         any->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_call>());
@@ -146,6 +158,10 @@ class Cuda final : public Accelerator {
 };
 
 }  // namespace
+
+void set_capability(int given) noexcept { compute_capability = given; }
+
+int capability() noexcept { return compute_capability; }
 
 const Accelerator& cuda() noexcept {
     static const auto* instance = new Cuda();

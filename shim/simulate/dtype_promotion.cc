@@ -121,9 +121,13 @@ void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error, V
         text.starts_with('"') && end != std::string::npos) {
         std::string_view dtype = std::string_view(text).substr(end + kNotImplemented.size());
         refuse_missing_kernel(op, values, given, dtype.substr(0, dtype.find('\'')));
-        std::string name = op.schema().name().substr(std::string_view("aten::").size());
-        if (name.ends_with('_')) name.pop_back();
-        text.replace(1, end - 1, name + "_" + device);
+        std::string name(dispatch_name(op));
+        if (name.empty()) {
+            name = op.schema().name().substr(std::string_view("aten::").size());
+            if (name.ends_with('_')) name.pop_back();
+            name += "_" + device;
+        }
+        text.replace(1, end - 1, name);
     } else if (text.ends_with(kOnCpu)) {
         text.replace(text.size() - kOnCpu.size(), kOnCpu.size(),
                      " on " + c10::DeviceTypeName(accelerator().type()));

@@ -249,6 +249,7 @@ void Call::to_cpu(const Rules* rules) {
                 lend_generator(each);
                 break;
             case Kernel::Kind::other:
+                if (arguments_[i].ignored) each = {};
                 break;
         }
     }
@@ -339,7 +340,8 @@ void Call::to_device() {
 
 std::atomic<std::uint64_t> kernels{0};
 
-c10::OperatorName name_of(const Operator& row) {
+template <class Row>
+c10::OperatorName name_of(const Row& row) {
     const std::size_t dot = row.name.find('.');
     return {"aten::" + std::string(row.name.substr(0, dot)),
             dot == std::string_view::npos ? "" : std::string(row.name.substr(dot + 1))};
@@ -360,6 +362,14 @@ void put(const c10::OperatorName& name, c10::DispatchKey key, c10::KernelFunctio
         name, key, std::move(kernel), std::nullopt, nullptr, "compat_shim simulate"));
 }
 
+// As compat_shim/refusal.py words it.
+void not_simulated(const c10::OperatorHandle& op, torch::jit::Stack*) {
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        false, op.operator_name(), " is not simulated: ", c10::DeviceTypeName(accelerator().type()),
+        " has a kernel for it, and the CPU, which computes for a simulated device, has none; run "
+        "this part on the device itself");
+}
+
 }  // namespace
 
 Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
@@ -369,7 +379,11 @@ Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
       draws_(has_generator(arguments_)),
       seeded_(draws_without_generator(op, arguments_)),
       divides_(divides(row.name)),
-      computation_(accelerator().computation(row.name)) {}
+      computation_(accelerator().computation(row.name)) {
+    for (const Ignored& each : accelerator().ignored())
+        for (std::size_t i = 0; each.op == row.name && i < arguments_.size(); ++i)
+            arguments_[i].ignored |= op.schema().arguments()[i].name() == each.argument;
+}
 
 void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
                         torch::jit::Stack* stack) const {
@@ -402,6 +416,50 @@ void register_operators(std::span<const Operator> operators) {
                 c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(row, *op)));
 }
 
+namespace {
+
+class Checked final : public c10::OperatorKernel {
+  public:
+    Checked(const char* name, const c10::OperatorHandle& op, c10::KernelFunction kernel)
+        : rules_(accelerator().refusals(), {}, name, op.schema()), kernel_(std::move(kernel)) {}
+
+    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                    torch::jit::Stack* stack) const {
+        rules_.check(op, torch::jit::last(*stack, op.schema().arguments().size()));
+        kernel_.callBoxed(op, keys, stack);
+    }
+
+  private:
+    Rules rules_;
+    c10::KernelFunction kernel_;
+};
+
+}  // namespace
+
+void add_checked(const char* name, c10::KernelFunction kernel) {
+    const auto op = c10::Dispatcher::singleton().findSchema(name_of(Unsimulated{name, {}}));
+    if (!op) return;
+    put(op->operator_name(), accelerator().keys().dense,
+        c10::KernelFunction::makeFromBoxedFunctor(
+            std::make_unique<Checked>(name, *op, std::move(kernel))));
+}
+
+void refuse_unsimulated(std::span<const Unsimulated> kernels_of_device) {
+    auto& dispatcher = c10::Dispatcher::singleton();
+    for (const Unsimulated& row : kernels_of_device)
+        if (const auto op = dispatcher.findSchema(name_of(row)))
+            put(op->operator_name(), row.key,
+                c10::KernelFunction::makeFromBoxedFunction<&not_simulated>());
+}
+
+void refuse_symmetric_memory() {
+    auto& dispatcher = c10::Dispatcher::singleton();
+    for (const auto& name : dispatcher.getAllOpNames())
+        if (name.name.starts_with("symm_mem::"))
+            put(name, accelerator().keys().dense,
+                c10::KernelFunction::makeFromBoxedFunction<&not_simulated>());
+}
+
 std::vector<c10::OperatorName> collectives() {
     std::vector<c10::OperatorName> names;
     for (const auto& name : c10::Dispatcher::singleton().getAllOpNames())
@@ -421,7 +479,7 @@ void withdraw_other_kernels(std::span<const Operator> operators, const Accelerat
         for (const auto key :
              {keys.dense, keys.sparse, keys.sparse_csr, keys.nested, keys.quantized})
             if (op->hasKernelForDispatchKey(key) && !ours.contains({name, key}))
-                put(name, key, c10::KernelFunction::makeFromBoxedFunction<&refuse_call>());
+                put(name, key, c10::KernelFunction::makeFromBoxedFunction<&not_simulated>());
     }
 }
 

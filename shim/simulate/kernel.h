@@ -26,6 +26,7 @@ class Kernel final : public c10::OperatorKernel {
         Kind kind = Kind::other;
         bool written = false;
         bool optional_items = false;  // of a list
+        bool ignored = false;         // no choice of the CPU's kernel
     };
 
   private:
@@ -41,9 +42,23 @@ class Kernel final : public c10::OperatorKernel {
 // Registers a kernel for each operator that this torch has.
 void register_operators(std::span<const Operator> operators);
 
+// Makes them raise NotImplementedError, which is no refusal of the device.
+void refuse_unsimulated(std::span<const Unsimulated> kernels);
+
+// The same for ops of memory that GPUs share, which this build of torch has no kernels for.
+void refuse_symmetric_memory();
+
 // In a build of torch with such devices: makes ops of aten that have a kernel under one of the keys
 // and are not in the table raise NotImplementedError. Such a kernel would run on host memory.
 void withdraw_other_kernels(std::span<const Operator> operators, const Accelerator::Keys& keys);
+
+// Registers a kernel of this folder, under the key of dense tensors, that checks the op's rules
+// first.
+void add_checked(const char* name, c10::KernelFunction kernel);
+template <class Function>
+void add_checked(const char* name, Function* function) {
+    add_checked(name, c10::KernelFunction::makeFromUnboxedRuntimeFunction(function));
+}
 
 // Raises NotImplementedError; computes on the CPU in a process that keeps going.
 void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack* stack);

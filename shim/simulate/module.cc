@@ -17,9 +17,11 @@
 
 #include "runtime/streams.h"
 #include "simulate/accelerator.h"
-#include "simulate/kernels/assertions.h"
+#include "simulate/cuda.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
+#include "simulate/kernels/assertions.h"
+#include "simulate/kernels/attention_choice.h"
 #include "simulate/memory.h"
 #include "simulate/mps.h"
 #include "simulate/note.h"
@@ -82,7 +84,19 @@ PYBIND11_MODULE(_compat_simulate, module) {
         py::arg("fallback"), py::arg("commit"), py::arg("macos_major"), py::arg("macos_minor"),
         py::arg("memory"));
     module.def(
-        "simulate_cuda", [](int devices) { install(cuda(), devices); }, py::arg("devices"));
+        "simulate_cuda",
+        [](int devices, int major, int minor) {
+            set_capability(10 * major + minor);
+            install(cuda(), devices);
+        },
+        py::arg("devices"), py::arg("major"), py::arg("minor"));
+    // Of the kernels that torch.nn.attention.SDPBackend names.
+    module.def(
+        "can_use_attention",
+        [](int kernel, const sdp::sdp_params& call, bool debug) {
+            return can_use_attention(static_cast<sdp::SDPBackend>(kernel), call, debug);
+        },
+        py::arg("kernel"), py::arg("call"), py::arg("debug"));
     module.def("keep_going", &keep_going);
     module.def("simulated", []() -> py::object {
         if (!installed()) return py::none();

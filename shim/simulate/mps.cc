@@ -251,6 +251,9 @@ class Mps final : public Accelerator {
                        c10::DispatchKey::NestedTensorMPS, c10::DispatchKey::QuantizedMPS}) {}
 
     std::span<const Operator> operators() const noexcept override { return mps_operators(); }
+    std::span<const Unsimulated> unsimulated() const noexcept override {
+        return mps_unsimulated();
+    }
     unsigned system() const noexcept override {
         return 100 * answers.macos_major + answers.macos_minor;
     }
@@ -347,7 +350,7 @@ class Mps final : public Accelerator {
     void add_kernels(torch::Library& dense) const override {
         dense.impl("linear_backward", &linear_backward);
         add_recurrent_kernels(dense);
-        add_int4_kernels(dense);
+        add_int4_kernels();
         add_attention_kernels(dense);
         // With a warning, as aten/src/ATen/mps/MPSFallback.mm does.
         for (const std::string_view name : mps_always_on_cpu())

@@ -35,7 +35,7 @@ void add_collectives();
 // Attention of MPS where no gradient is wanted (attention.cc).
 void add_attention_kernels(torch::Library& dense);
 // Products with weights of four bits, for either device (int4.cc).
-void add_int4_kernels(torch::Library& dense);
+void add_int4_kernels();
 // Whole layers of recurrent networks, for either device (recurrent.cc).
 void add_recurrent_kernels(torch::Library& dense);
 

@@ -1,4 +1,5 @@
-"""Writes the table of kernels that upstream has for MPS and CUDA, as C++: operators.py OUTPUT.
+"""Writes the table of kernels that upstream has for MPS and CUDA, as C++: operators.py OUTPUT. Those
+that have no CPU kernel to compute them are a table of their own.
 
 It reads native_functions.yaml of the target torch with that torch's own torchgen, which needs
 PyYAML; and from a header of that torch which settings CUDA's allocator knows. CMakeLists.txt runs
@@ -101,6 +102,22 @@ class Table:
         self.functions = {str(each.func.name): each for each in parsed.native_functions}
         self.indices = parsed.backend_indices
 
+    def runs_under(self, function, key):
+        """The same for tensors of a layout."""
+        return self.has(function, key) or function.has_composite_explicit_autograd_kernel
+
+    def unsimulated(self, keys, whole):
+        """Kernels of the accelerator that nothing computes here, unless by a kernel of this folder."""
+        dense, *others = keys
+        for name, function in self.functions.items():
+            if function.has_composite_implicit_autograd_kernel or name in whole:
+                continue
+            if self.has_dense(function, dense) and not self.runs_on_cpu(function):
+                yield name, dense
+            for key in others:
+                if self.has(function, key) and not self.runs_under(function, on_cpu(key)):
+                    yield name, key
+
     def has(self, function, key):
         index = self.indices.get(getattr(DispatchKey, key, None))
         return index is not None and index.has_kernel(function)
@@ -128,12 +145,13 @@ class Table:
                 yield name
 
     def rows(self, keys, whole):
+        """Kernels that the CPU's compute."""
         dense, *others = keys
         for name, function in self.functions.items():
             if name in whole or self.has_dense(function, dense) and self.runs_on_cpu(function):
                 yield name, function, dense
             for key in others:
-                if self.has(function, key):
+                if self.has(function, key) and self.runs_under(function, on_cpu(key)):
                     yield name, function, key
 
 
@@ -151,6 +169,11 @@ def strings(name, texts):
     return f"constexpr std::array<std::string_view, {len(texts)}> {name}{{{listed}}};"
 
 
+def on_cpu(key):
+    """SparseCPU for SparseMPS."""
+    return next(key.removesuffix(each) for each in ("MPS", "CUDA") if key.endswith(each)) + "CPU"
+
+
 def main():
     (output,) = sys.argv[1:]
     table = Table(read())
@@ -164,12 +187,20 @@ def main():
                 f'Check::{check(name, function, accelerator == "cuda")}}},'
             )
         lines += ["};", ""]
+        rows = [
+            f'    {{"{name}", c10::DispatchKey::{key}}},'
+            for name, key in table.unsimulated(keys, WHOLE[accelerator])
+        ]
+        lines += [f"constexpr Unsimulated k_{accelerator}_unsimulated[] = {{", *rows, "};", ""]
     lines.append(strings("k_always_on_cpu", list(table.always_on_cpu())))
     lines.append(strings("k_allocator_keys", allocator_keys()))
     lines += ["", "}  // namespace", ""]
     for accelerator in ACCELERATORS:
         lines += [
-            f"std::span<const Operator> {accelerator}_operators() noexcept {{ return k_{accelerator}; }}"
+            f"std::span<const Operator> {accelerator}_operators() noexcept {{ return k_{accelerator}; }}",
+            f"std::span<const Unsimulated> {accelerator}_unsimulated() noexcept {{",
+            f"    return k_{accelerator}_unsimulated;",
+            "}",
         ]
     for function, table in (("mps_always_on_cpu", "k_always_on_cpu"), ("cuda_allocator_keys", "k_allocator_keys")):
         lines.append(f"std::span<const std::string_view> {function}() noexcept {{ return {table}; }}")

@@ -77,7 +77,7 @@ const at::Tensor* first_tensor(const c10::IValue& value) {
 
 std::string filled(const Refusal& rule, const c10::FunctionSchema& schema, Values values,
                    const at::Tensor* tensor) {
-    std::string text(rule.text);
+    std::string text = rule.words ? rule.words(schema, values) : std::string(rule.text);
     if (tensor) {
         replace_all(text, "{dtype}", c10::toString(tensor->scalar_type()));
         if (is_tensor(values[0]))
@@ -111,6 +111,9 @@ void raise(ErrorType error, const std::string& text) {
         case ErrorType::type:
             TORCH_CHECK_TYPE(false, text);
             break;
+        case ErrorType::value:
+            TORCH_CHECK_VALUE(false, text);
+            break;
         case ErrorType::runtime:
             break;
     }
@@ -122,6 +125,10 @@ void raise(ErrorType error, const std::string& text) {
 std::span<const Refusal> Accelerator::refusals() const noexcept { return {}; }
 
 std::span<const Computed> Accelerator::computed() const noexcept { return {}; }
+
+std::span<const DispatchName> Accelerator::dispatch_names() const noexcept { return {}; }
+
+std::span<const Ignored> Accelerator::ignored() const noexcept { return {}; }
 
 std::span<const MetalKernel> Accelerator::metal_kernels() const noexcept { return {}; }
 
@@ -181,18 +188,39 @@ void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
     replace_all(kernel, "{metal}", metal_type(tensor->scalar_type()));
     replace_all(kernel, "{layout}", dense ? "dense" : "strided");
     if (const c10::IValue* dim = named(op.schema(), values, "dim"); dim && dim->isInt())
-        replace_all(kernel, "{axis}",
-                    dim->toInt() == -1 || dim->toInt() == tensor->dim() - 1 ? "innermost" : "outer");
+        replace_all(
+            kernel, "{axis}",
+            dim->toInt() == -1 || dim->toInt() == tensor->dim() - 1 ? "innermost" : "outer");
     const c10::IValue* narrow = named(op.schema(), values, "out_int32");
     replace_all(kernel, "{index}", narrow && narrow->toBool() ? "int" : "long");
     TORCH_CHECK(false, "Failed to create function state object for: ", kernel);
 }
 
-void check_rules(const c10::OperatorHandle& op, Values values) {
-    const auto& schema = op.schema();
+namespace {
+
+// As the rules name it.
+std::string name_in_rules(const c10::FunctionSchema& schema) {
     std::string name = schema.name().substr(std::string_view("aten::").size());
     if (!schema.overload_name().empty()) name += "." + schema.overload_name();
-    Rules(accelerator().refusals(), {}, name, schema).check(op, values);
+    return name;
+}
+
+}  // namespace
+
+std::string_view dispatch_name(const c10::OperatorHandle& op) {
+    const std::string name = name_in_rules(op.schema());
+    const auto rules = std::ranges::equal_range(accelerator().refusals(), name, {}, &Refusal::op);
+    for (const Refusal& rule : rules)
+        if (const auto end = rule.text.find("\" not implemented for '");
+            rule.text.starts_with('"') && end != std::string_view::npos)
+            return rule.text.substr(1, end - 1);
+    const auto named =
+        std::ranges::equal_range(accelerator().dispatch_names(), name, {}, &DispatchName::op);
+    return named.empty() ? std::string_view() : named.front().name;
+}
+
+void check_rules(const c10::OperatorHandle& op, Values values) {
+    Rules(accelerator().refusals(), {}, name_in_rules(op.schema()), op.schema()).check(op, values);
 }
 
 const Computed* Rules::computed(c10::ScalarType dtype) const noexcept {
@@ -270,6 +298,32 @@ bool differs(const c10::FunctionSchema& schema, Values values, std::string_view 
 }
 
 }  // namespace
+
+std::optional<at::Tensor> maybe(const c10::IValue& value) {
+    return is_tensor(value) ? std::optional(value.toTensor()) : std::nullopt;
+}
+
+bool powers_of_two(const std::vector<std::int64_t>& sizes) {
+    return std::ranges::all_of(sizes, [](std::int64_t size) { return (size & (size - 1)) == 0; });
+}
+
+bool same_dtypes(std::initializer_list<std::vector<at::Tensor>> lists) {
+    const at::Tensor* first = nullptr;
+    for (const auto& list : lists)
+        for (const at::Tensor& tensor : list) {
+            if (!first) first = &tensor;
+            if (tensor.scalar_type() != first->scalar_type()) return false;
+        }
+    return true;
+}
+
+std::vector<std::int64_t> signal(const at::Tensor& tensor, const std::vector<std::int64_t>& dims,
+                                 std::int64_t last) {
+    std::vector<std::int64_t> sizes;
+    for (const std::int64_t dim : dims) sizes.push_back(tensor.size(dim));
+    if (last >= 0 && !sizes.empty()) sizes.back() = last;
+    return sizes;
+}
 
 bool accumulates(const c10::FunctionSchema& schema, Values values) {
     return is(schema, values, "accumulate", true);

@@ -1,23 +1,28 @@
 // Dtypes, sizes and options that upstream's kernels refuse. The rules are data (mps_refusals.json,
-// cuda_refusals.json, cuda_dtypes.json, made into tables by refusals.py). This file has their types and checks a call against them. Ops
-// without a kernel are in the operators' table (accelerator.h).
+// cuda_refusals.json, cuda_dtypes.json), made into tables by refusals.py. This file has their types
+// and checks a call against them. Ops without a kernel are in the operators' table (accelerator.h).
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/ScalarType.h>
 #include <c10/util/SmallVector.h>
 
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace compat::shim::simulate {
 
 // The arguments of one call, in the schema's order.
 using Values = c10::ArrayRef<c10::IValue>;
 using Condition = bool (*)(const c10::FunctionSchema& schema, Values values);
+using Words = std::string (*)(const c10::FunctionSchema& schema, Values values);
 
 [[nodiscard]] constexpr std::uint64_t bit(c10::ScalarType dtype) noexcept {
     return std::uint64_t{1} << static_cast<unsigned>(dtype);
@@ -27,6 +32,7 @@ enum class ErrorType : std::uint8_t {
     runtime,
     not_implemented,
     type,
+    value,
     // Only in deterministic mode. The text is the name that torch's own text says of it.
     nondeterministic,
     // The same with a text of its own.
@@ -40,6 +46,7 @@ struct Refusal {
     std::uint64_t dtypes;       // bits; 0: any
     bool elsewhere;             // only if the argument is not on the device
     Condition condition;        // null: always
+    Words words;                // null: `text`, else what makes it of the arguments
     // A kernel missing in the device's library, which is looked up only if there are elements.
     bool kernel;
     ErrorType error;
@@ -64,6 +71,22 @@ struct MetalKernel {
     std::string_view op, name;  // the op without overload
 };
 
+// By which name an op's kernel refuses a dtype, where no rule says it: that of AT_DISPATCH in its
+// source.
+struct DispatchName {
+    std::string_view op, name;
+};
+
+[[nodiscard]] std::span<const DispatchName> mps_dispatch_names() noexcept;
+[[nodiscard]] std::span<const DispatchName> cuda_dispatch_names() noexcept;
+
+// An option that only the device's kernel has a choice for: the CPU's computes with its default.
+struct Ignored {
+    std::string_view op, argument;
+};
+
+[[nodiscard]] std::span<const Ignored> mps_ignored() noexcept;
+[[nodiscard]] std::span<const Ignored> cuda_ignored() noexcept;
 [[nodiscard]] std::span<const Refusal> mps_refusals() noexcept;
 [[nodiscard]] std::span<const Computed> mps_computed() noexcept;
 [[nodiscard]] std::span<const MetalKernel> mps_metal_kernels() noexcept;
@@ -98,10 +121,23 @@ class Rules {
 void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
                            c10::ArrayRef<at::Tensor> given, std::string_view dtype);
 
+// The name by which the device's kernel of the op refuses a dtype, of a rule for some dtype or of the
+// list. Empty: not known.
+[[nodiscard]] std::string_view dispatch_name(const c10::OperatorHandle& op);
+
 // For kernels that are not the boxed one: finds the op's rules at each call.
 void check_rules(const c10::OperatorHandle& op, Values values);
 
 namespace conditions {
+
+// For `requires`. An optional tensor that is not defined is none.
+std::optional<at::Tensor> maybe(const c10::IValue& value);
+bool powers_of_two(const std::vector<std::int64_t>& sizes);
+bool same_dtypes(std::initializer_list<std::vector<at::Tensor>> lists);
+// The sizes that a Fourier transform has along `dims`; `last`: of the last one, where it is
+// another.
+std::vector<std::int64_t> signal(const at::Tensor& tensor, const std::vector<std::int64_t>& dims,
+                                 std::int64_t last = -1);
 
 bool accumulates(const c10::FunctionSchema& schema, Values values);
 bool along_last(const c10::FunctionSchema& schema, Values values);

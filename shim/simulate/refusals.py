@@ -7,7 +7,8 @@ for calls with elements whose other tensors and numbers do not widen the dtype.
 have a deterministic implementation". `asserts` say which errors of CPU kernels are assertions on the device.
 
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
-included. The existing ops are read from the target torch (operators.py), and rules for missing ops
+included. `requires` is what the op checks, as C++ over its arguments by their names in the schema;
+{…} in the text of such a rule is C++ as well. The existing ops are read from the target torch (operators.py), and rules for missing ops
 are left out. So are rules for other versions of torch: a rule holds from `since` to the version
 before `until`, if it has these; and on a system from `macos_since` to the one before `macos_until`,
 which is decided when the program runs. CMakeLists.txt runs it.
@@ -15,6 +16,7 @@ which is decided when the program runs. CMakeLists.txt runs it.
 
 import json
 import os
+import re
 import runpy
 import sys
 
@@ -38,6 +40,8 @@ SCALAR_TYPES = {
     "complex128": "ComplexDouble",
     "bool": "Bool",
     "bfloat16": "BFloat16",
+    "float8_e4m3fn": "Float8_e4m3fn",
+    "float8_e5m2": "Float8_e5m2",
 }
 # MetalShaderLibrary's text for a missing kernel (OperationUtils.mm).
 MISSING = "Failed to create function state object for: "
@@ -104,9 +108,90 @@ def filled(text, name):
     return text.replace("{op}", kernel_name(name)).replace("{out}", "_out" if out else "")
 
 
+# As IValue::to reads them.
+CPP_TYPES = {
+    "Tensor": "at::Tensor",
+    "Scalar": "at::Scalar",
+    "int": "std::int64_t",
+    "SymInt": "std::int64_t",
+    "float": "double",
+    "bool": "bool",
+    "str": "std::string",
+    "ScalarType": "at::ScalarType",
+    "Layout": "at::Layout",
+}
+
+
+def cpp_type(text):
+    """Of an argument's type in native_functions.yaml: Tensor(a!)?, SymInt[2], int[]?."""
+    text = re.sub(r"\(\w+!?\)", "", text)
+    if text.endswith("?"):
+        return f"std::optional<{cpp_type(text[:-1])}>"
+    if item := re.fullmatch(r"(.*)\[\w*\]", text):
+        return f"std::vector<{cpp_type(item[1])}>"
+    return CPP_TYPES.get(text)
+
+
+def given(cpp, i):
+    return f"maybe(v[{i}])" if cpp == "std::optional<at::Tensor>" else f"v[{i}].to<{cpp}>()"
+
+
+class Checks:
+    """Functions over the arguments of an op, of what its rules require and of their texts."""
+
+    # In a text, what is filled in from the argument that the rule names (refusals.cc).
+    FILLED = ("dtype", "metal", "device", "input", "reduce", "op")
+
+    def __init__(self, functions):
+        self.arguments = {
+            str(each.func.name): [
+                (argument.name, cpp_type(str(argument.type)))
+                for argument in each.func.arguments.flat_all
+            ]
+            for each in functions
+        }
+        self.lines = []
+
+    def _function(self, kind, name, expression):
+        """Its name. It reads only the arguments that the expression is about."""
+        code = re.sub(r'"(\\.|[^"\\])*"', "", expression)
+        words = set(re.findall(r"(?<![.>:\w])[A-Za-z_]\w*", code))
+        function = f"check_{len(self.lines)}"
+        bound = "".join(
+            f"const auto {argument} = {given(cpp, i)}; "
+            for i, (argument, cpp) in enumerate(self.arguments[name])
+            if argument in words and cpp
+        )
+        parameters = f"const c10::FunctionSchema&, {'Values v' if bound else 'Values'}"
+        self.lines.append(f"{kind} {function}({parameters}) {{ {bound}return {expression}; }}")
+        return function
+
+    def broken(self, name, rule):
+        """Where the op's requirement is not met."""
+        return self._function("bool", name, f"!({rule['requires']})")
+
+    def text(self, name, rule):
+        parts = re.split(r"\{([^{}]*)\}", rule["text"])
+        pieces = [
+            part if i % 2 and part not in self.FILLED else quoted("{%s}" % part if i % 2 else part)
+            for i, part in enumerate(parts)
+        ]
+        text = f"c10::str({', '.join(pieces)})".replace("{op}", kernel_name(name))
+        return self._function("std::string", name, text)
+
+
+# What TORCH_CHECK says without words of its own.
+UNWORDED = (
+    "Expected {} to be true, but got false.  (Could this error message be improved?  If so, please "
+    "report an enhancement request to PyTorch.)"
+)
+
+
 def message(rule):
     if "alert" in rule:
         return rule["alert"]
+    if "expected" in rule:
+        return UNWORDED.replace("{}", rule["expected"])
     if "kernel" in rule:
         return MISSING + rule["kernel"]
     if "dispatch" in rule:
@@ -130,6 +215,7 @@ ERRORS = {
     "NotImplementedError": "not_implemented",
     "TypeError": "type",
     "cuBLAS": "cublas",
+    "ValueError": "value",
 }
 
 
@@ -140,18 +226,20 @@ def error(rule):
     return f"ErrorType::{ERRORS[kind]}"
 
 
-def refusals(rules):
+def refusals(rules, checks):
     version = target()
     for rule in rules:
         if not holds(rule, version):
             continue
-        condition = rule.get("condition")
+        condition, required = rule.get("condition"), "requires" in rule
         kernel = "kernel" in rule or "dispatch" in rule or rule.get("elements")
         for name in rule["names"]:
+            met = checks.broken(name, rule) if required else condition
+            words = checks.text(name, rule) if required and "{" in rule.get("text", "") else None
             yield name, (
                 f'    {{"{name}", "{rule.get("argument", "")}", {mask(rule["dtypes"])}, '
                 f'{"true" if rule.get("elsewhere") else "false"}, '
-                f'{"&" + condition if condition else "nullptr"}, '
+                f'{"&" + met if met else "nullptr"}, {"&" + words if words else "nullptr"}, '
                 f'{"true" if kernel else "false"}, '
                 f"{error(rule)}, "
                 f'{system(rule, "macos_since")}, {system(rule, "macos_until")}, '
@@ -216,6 +304,21 @@ def computed(rules):
                 )
 
 
+def dispatch_names(rules, functions):
+    """Of ops that have no rule with such a name, and of their other forms."""
+    groups = kernel_groups(functions)
+    for op, name in rules.get("names", {}).items():
+        for each in groups.get(op, ()):
+            yield str(each.func.name), f'    {{"{each.func.name}", {quoted(name)}}},'
+
+
+def ignored(rules, functions):
+    for rule in rules.get("ignored", ()):
+        for op in rule["ops"]:
+            for name in names(functions, op):
+                yield name, f'    {{"{name}", "{rule["argument"]}"}},'
+
+
 def metal_kernels(rules):
     version = target()
     for section in rules.get("metal", ()):
@@ -255,14 +358,23 @@ def main():
         trials = load(os.path.join(os.path.dirname(rules_path), "cuda_dtypes.json"))
         for kind, known in found.items():
             known += list(tried(trials, kind, functions, known))
-    lines = ["// Made by refusals.py.", '#include "simulate/kernels/assertions.h"']
-    lines += ['#include "simulate/refusals.h"', "", "#include <array>", ""]
-    lines += ["namespace compat::shim::simulate {", "namespace {", ""]
-    lines += ["using namespace conditions;", ""]
+    named = list(dispatch_names(trials, functions)) if device == "cuda" else []
+    checks = Checks(functions)
     refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
-    lines += table("Refusal", refused, list(refusals(alerts + found["refusals"])))
+    rows = list(refusals(alerts + found["refusals"], checks))
+    lines = ["// Made by refusals.py.", '#include "simulate/kernels/assertions.h"']
+    lines += ['#include "simulate/refusals.h"', "", "#include <array>", "#include <optional>"]
+    lines += ["#include <string>", "#include <vector>", ""]
+    lines += ["#include <ATen/ATen.h>", "#include <cmath>", '#include "simulate/cuda.h"', ""] if checks.lines else []
+    lines += ["namespace compat::shim::simulate {", "namespace {", ""]
+    lines += ["using namespace conditions;", "", *checks.lines, ""]
+    lines += table("Refusal", refused, rows)
     lines += table("Computed", replaced, list(computed(found["computed"])))
     lines += table("Assertion", f"k_{device}_assertions", list(assertions(rules, functions)))
+    called = f"k_{device}_dispatch_names"
+    lines += table("DispatchName", called, named)
+    left_out = f"k_{device}_ignored"
+    lines += table("Ignored", left_out, list(ignored(rules, functions)))
     looked_up = list(metal_kernels(rules))
     if looked_up:
         lines += table("MetalKernel", f"k_{device}_metal_kernels", looked_up)
@@ -271,6 +383,8 @@ def main():
         f"std::span<const Refusal> {device}_refusals() noexcept {{ return {refused}; }}",
         f"std::span<const Computed> {device}_computed() noexcept {{ return {replaced}; }}",
         f"std::span<const Assertion> {device}_assertions() noexcept {{ return k_{device}_assertions; }}",
+        f"std::span<const Ignored> {device}_ignored() noexcept {{ return {left_out}; }}",
+        f"std::span<const DispatchName> {device}_dispatch_names() noexcept {{ return {called}; }}",
     ]
     if looked_up:
         lines.append(

@@ -85,6 +85,7 @@ void install(const Accelerator& accelerator, int count) {
     // What is registered later replaces what was there: kernels of this folder those of the table,
     // and these, in a build with CUDA, torch's own.
     withdraw_other_kernels(accelerator.operators(), keys);
+    refuse_unsimulated(accelerator.unsimulated());
     register_operators(accelerator.operators());
     torch::Library& dense = library(keys.dense);
     accelerator.add_kernels(dense);

@@ -13,6 +13,10 @@ from conftest import ROOT, run_child
 PAGE = ROOT / "docs" / "reference" / "torch-cuda.md"
 BEGIN, END = "<!-- made by tests/shim/test_reference.py -->\n", "<!-- end -->"
 CHECKED = "2.13"
+REFUSED = {
+    "redirected": ("is not available on this device", "refused"),
+    "simulated": ("is not simulated", "not simulated"),
+}
 MODES = {"redirected": {}, "simulated": {"TORCHDEVICE_SIMULATE": "cuda"}}
 
 # Calls what is refused, for its text; what is answered is called by the conformance suite.
@@ -63,9 +67,9 @@ def differences():
 def status(name, mode, said, differ):
     if name in said["refused"]:
         text = said["refused"][name]
-        assert text and text.startswith(f"{name} is not available on this device: "), (name, text)
-        why = text.removeprefix(f"{name} is not available on this device: ")
-        return "refused: " + re.sub(r" \[symbol: .*\]$", "", why)
+        what, word = REFUSED[mode]
+        assert text and text.startswith(f"{name} {what}: "), (name, text)
+        return f"{word}: " + re.sub(r" \[symbol: .*\]$", "", text.removeprefix(f"{name} {what}: "))
     if name in differ:
         how = differ[name][list(MODES).index(mode)]
         return f"differs: {how}" if how else "same"

@@ -2,15 +2,33 @@
 that CUDA's kernels lack."""
 
 import json
+import re
 
-from conftest import SHIM
+from conftest import ROOT, SHIM
+
+# As the diagnosis knows it (parsers/diagnosis/rules.json).
+NOT_SIMULATED = re.compile(r"\S+ is not simulated: [^;]+; \S")
 
 
-def test_gpu_only_features_are_refused(on_cuda):
+def test_features_of_a_gpu_say_that_they_are_not_simulated(on_cuda):
+    """One text for what a GPU has, and no refusal in the record, which is what a device lacks."""
     ran = on_cuda(
         """
-refused = [raised(torch.cuda.CUDAGraph), raised(torch.cuda.MemPool),
-           raised(torch.cuda._compile_kernel, "", "f"), raised(torch.cuda.nccl.unique_id)]
+import torch.distributed._symmetric_memory as symmetric
+half = torch.ones(32, 64, device="cuda", dtype=torch.float16)
+lengths = torch.tensor([0, 4], dtype=torch.int32, device="cuda")
+from torch.nn.attention.varlen import varlen_attn
+refused = [raised(*call) for call in (
+    (torch.cuda.CUDAGraph,), (torch.cuda.graph, None), (torch.cuda.MemPool,),
+    (torch.cuda._compile_kernel, "", "f"), (torch.cuda.nccl.unique_id,), (torch.cuda.tunable.enable, True),
+    (symmetric.empty, 4), (torch.ops.symm_mem.one_shot_all_reduce, half, "sum", "0"),
+    (torch.sparse.to_sparse_semi_structured, half), (torch._scaled_grouped_mm, *[half] * 4),
+    (varlen_attn, *[half.view(4, 8, 64)] * 3, lengths, lengths, 4, 4),
+    (torch.ops.aten._scaled_dot_product_cudnn_attention, *[half.view(1, 1, 32, 64)] * 3, None, False),
+    (torch.ops.aten._cslt_compress, half), (torch.ops.aten.cudnn_convolution_relu, half, half, None, [1], [0], [1], 1),
+    (torch.ops.aten._flash_attention_forward, half, half, half, None, None, 4, 4, 0.0, False, False),
+    (torch.sparse.spsolve, torch.eye(2, device="cuda").to_sparse_csr(), torch.ones(2, device="cuda")),
+)]
 torch.cuda.nvtx.range_push("a"), torch.cuda.nvtx.range_pop()
 with torch.profiler.profile(activities=list(torch.profiler.supported_activities())) as profile:
     torch.ones(2, device="cuda") + 1
@@ -18,11 +36,9 @@ print(json.dumps([refused, any("add" in event.key for event in profile.key_avera
 """
     )
     refused, profiled = ran.answer
-    assert profiled and all(
-        kind == "NotImplementedError" and "is not available on this device" in text
-        for kind, text in refused
-    )
-    assert len(ran.devices(kind="refusal")) == 4
+    assert profiled and len(refused) == 16
+    assert [each for each in refused if each[0] != "NotImplementedError" or not NOT_SIMULATED.match(each[1])] == []
+    assert ran.devices(kind="refusal") == []
 
 
 def test_extensions_with_cuda_sources_are_refused_and_launchers_find_devices(on_cuda):
@@ -41,7 +57,7 @@ print(json.dumps([
     extension, inline, *asked = ran.answer
     for (kind, text), symbol in ((extension, "CUDAExtension"), (inline, "load")):
         assert kind == "NotImplementedError"
-        assert text.startswith(f"torch.utils.cpp_extension.{symbol} is not available on this device: a CUDA kernel")
+        assert text.startswith(f"torch.utils.cpp_extension.{symbol} is not simulated: a CUDA kernel")
     assert asked == [True, 2, False, 0, True]
 
 
@@ -112,9 +128,40 @@ print(json.dumps([answers, [raised(eval, call.strip(), globals())
     assert sum(event["count"] for event in ran.devices(kind="refusal")) == len(rows)
 
 
+NAMES = """
+t(torch.uint16)(2) + 1; "ufunc_add_CUDA" not implemented for 'UInt16'
+t(torch.uint16)(2) - 1; "ufunc_add_CUDA" not implemented for 'UInt16'
+t(torch.uint16)(2) * 2; "mul_cuda" not implemented for 'UInt16'
+t(torch.uint16)(2) << 1; "lshift_cuda" not implemented for 'UInt16'
+t(torch.uint16)(2).clamp(0, 1); "clamp_scalar_cuda" not implemented for 'UInt16'
+t(torch.uint16)(2) > 0; "compare_cuda" not implemented for 'UInt16'
+t(torch.float8_e5m2)(2) + 1; "ufunc_add_CUDA" not implemented for 'Float8_e5m2'
+t(torch.float8_e5m2)(2).neg(); "neg_cuda" not implemented for 'Float8_e5m2'
+torch.bitwise_left_shift(f(2), h(2)); "lshift_cuda" not implemented for 'Float'
+""".strip().splitlines()
+
+
+def test_refusals_name_the_kernel_as_its_source_does(on_cuda):
+    rows = [row.split("; ", 1) for row in NAMES]
+    ran = on_cuda(
+        f"""
+def t(dtype): return lambda *sizes: torch.ones(sizes, device="cuda").to(dtype)
+h, f = t(torch.float16), t(torch.float32)
+print(json.dumps([raised(eval, call, globals()) for call in {[call for call, _ in rows]!r}]))
+"""
+    )
+    assert ran.answer == [["NotImplementedError", text] for _, text in rows]
+
+
 def test_every_rule_of_cuda_is_met_by_a_call():
     rules = json.loads((SHIM / "simulate" / "cuda_refusals.json").read_text())
-    said = "\n".join(DTYPES)
-    for section in rules["refusals"]:
-        for rule in section["rules"]:
-            assert f'"{rule["dispatch"]}"' in said if "dispatch" in rule else rule["text"].split("{")[0] in said
+    answers = json.loads((ROOT / "tests/shim/cuda_calls.json").read_text())
+    said = "\n".join([*DTYPES, *(str(text) for calls in answers.values() for text in calls.values())])
+
+    def text(rule):
+        if "dispatch" in rule:
+            return f'"{rule["dispatch"]}"'
+        return rule["expected"] if "expected" in rule else max(re.split(r"\{[^{}]*\}", rule["text"]), key=len)
+
+    unmet = [rule for section in rules["refusals"] for rule in section["rules"] if text(rule) not in said]
+    assert unmet == []

@@ -4,9 +4,13 @@ The symbol is the public name that a program calls, if there is one. The record 
 it.
 """
 
+from . import state
+
 
 def refuse(library, symbol, why, instead=None):
-    """Write the refusal down and raise it."""
+    """Write the refusal down and raise it. A simulated CUDA device lacks what a GPU has."""
+    if state.simulator and state.simulator.simulated() == "cuda":
+        not_simulated(symbol, why, instead)
     library.note("refusal", symbol)
     advice = f"; {instead}" if instead else ""
     raise NotImplementedError(
@@ -14,9 +18,10 @@ def refuse(library, symbol, why, instead=None):
     )
 
 
-def not_simulated(symbol, why, instead):
+def not_simulated(symbol, why, instead=None):
     """Raise where the device itself has it. That is no gap of the device's, and is not written down."""
-    raise NotImplementedError(f"{symbol} is not simulated: {why}; {instead}")
+    advice = instead or "run this part on the device itself"
+    raise NotImplementedError(f"{symbol} is not simulated: {why}; {advice}")
 
 
 def function(library, name, symbol, why, instead=None):

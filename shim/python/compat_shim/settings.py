@@ -25,6 +25,7 @@ MACOS = {
 START_METHODS = ("spawn", "fork")  # of processes, on a simulated Mac; its Python has spawn
 # Of simulated CUDA; the library's simulate/accelerator.h has as many.
 DEVICES = tuple(map(str, range(1, 9)))
+CAPABILITY = re.compile(r"([5-9]|1[0-2])\.(\d)")
 
 
 FAULTS = ("exit", "hang", "slow", "drop")
@@ -49,6 +50,7 @@ class Settings(NamedTuple):
     test: Optional[str]  # that started this process
     simulate: Optional[str]
     devices: int
+    capability: tuple  # of simulated CUDA devices: major, minor
     processes: int  # that run at once and share the host's memory
     device_memory: Optional[int]  # bytes of each; None: what the host can spare
     macos: tuple  # of a simulated Mac: major, minor
@@ -121,6 +123,7 @@ def read(found_host, environ=os.environ):
         test=None if _is_fork_server() else environ.get("TORCHDEVICE_TEST") or None,
         simulate=simulate,
         devices=int(_word(environ, "TORCHDEVICE_DEVICES", DEVICES, "2")),
+        capability=_capability(environ),
         processes=_count(environ, "TORCHDEVICE_PROCESSES"),
         device_memory=_size(environ, "TORCHDEVICE_DEVICE_MEMORY"),
         macos=_macos(environ, simulate),
@@ -150,6 +153,14 @@ def mac(environ=os.environ):
         start_method=_word(environ, "TORCHDEVICE_START_METHOD", START_METHODS, "spawn"),
         alike=_word(environ, "TORCHDEVICE_MAC_LIKE", SWITCH, "off") == "on",
     )
+
+
+def _capability(environ):
+    value = environ.get("TORCHDEVICE_CAPABILITY") or "8.0"
+    capability = CAPABILITY.fullmatch(value)
+    if not capability:
+        raise ImportError(f"TORCHDEVICE_CAPABILITY={value}: must be a compute capability, such as 9.0")
+    return int(capability[1]), int(capability[2])
 
 
 def _macos(environ, simulate):

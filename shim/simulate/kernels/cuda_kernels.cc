@@ -6,15 +6,12 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/library.h>
 
-#include <initializer_list>
 #include <optional>
-#include <string>
 #include <tuple>
 
-#include "simulate/accelerator.h"
 #include "simulate/cpu_aliases.h"
+#include "simulate/kernel.h"
 #include "simulate/native_kernels.h"
-#include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -96,34 +93,13 @@ Tensor promoted(const Tensor& tensor, bool half_to_float) {
     return half_to_float ? tensor.to(at::kFloat) : tensor;
 }
 
-// The rules of an op whose kernel is not the boxed one.
-class RulesOf {
-  public:
-    explicit RulesOf(const char* name)
-        : op_(c10::Dispatcher::singleton().findSchemaOrThrow((std::string("aten::") + name).c_str(),
-                                                             "")),
-          rules_(accelerator().refusals(), accelerator().computed(), name, op_.schema()) {}
-
-    void operator()(std::initializer_list<c10::IValue> given) const {
-        rules_.check(op_, Values(given.begin(), given.size()));
-    }
-
-  private:
-    c10::OperatorHandle op_;
-    Rules rules_;
-};
-
 Tensor softmax(const Tensor& self, int64_t dim, bool half_to_float) {
-    static const auto* check = new RulesOf("_softmax");
-    (*check)({self, dim, half_to_float});
     return on_cpu(self, {}, [&](const Tensor& input, const Tensor&) {
         return at::_softmax(promoted(input, half_to_float), dim, false);
     });
 }
 
 Tensor log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
-    static const auto* check = new RulesOf("_log_softmax");
-    (*check)({self, dim, half_to_float});
     return on_cpu(self, {}, [&](const Tensor& input, const Tensor&) {
         return at::_log_softmax(promoted(input, half_to_float), dim, false);
     });
@@ -131,8 +107,6 @@ Tensor log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
 
 Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim,
                         at::ScalarType input_type) {
-    static const auto* check = new RulesOf("_softmax_backward_data");
-    (*check)({grad, output, dim, input_type});
     return on_cpu(grad, output, [&](const Tensor& gradient, const Tensor& result) {
         return at::_softmax_backward_data(gradient, result, dim, gradient.scalar_type())
             .to(input_type);
@@ -141,8 +115,6 @@ Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim,
 
 Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim,
                             at::ScalarType input_type) {
-    static const auto* check = new RulesOf("_log_softmax_backward_data");
-    (*check)({grad, output, dim, input_type});
     return on_cpu(grad, output, [&](const Tensor& gradient, const Tensor& result) {
         return at::_log_softmax_backward_data(gradient, result, dim, gradient.scalar_type())
             .to(input_type);
@@ -227,10 +199,10 @@ bool never_cudnn_by_tensors(const Tensor&, const Tensor&, const Tensor&, const T
 }  // namespace
 
 void add_cuda_kernels(torch::Library& dense) {
-    dense.impl("_softmax", &softmax);
-    dense.impl("_log_softmax", &log_softmax);
-    dense.impl("_softmax_backward_data", &softmax_backward);
-    dense.impl("_log_softmax_backward_data", &log_softmax_backward);
+    add_checked("_softmax", &softmax);
+    add_checked("_log_softmax", &log_softmax);
+    add_checked("_softmax_backward_data", &softmax_backward);
+    add_checked("_log_softmax_backward_data", &log_softmax_backward);
     dense.impl("mm.dtype", &mm_dtype);
     dense.impl("mm.dtype_out", &mm_dtype_out);
     dense.impl("bmm.dtype", &bmm_dtype);
@@ -243,9 +215,9 @@ void add_cuda_kernels(torch::Library& dense) {
     dense.impl("_use_cudnn_ctc_loss.Tensor", &never_cudnn_by_tensors);
     dense.impl("_use_miopen_ctc_loss", &never_cudnn);
     dense.impl("_use_miopen_ctc_loss.Tensor", &never_cudnn_by_tensors);
-    dense.impl("_thnn_fused_lstm_cell", &lstm_cell);
+    add_checked("_thnn_fused_lstm_cell", &lstm_cell);
     dense.impl("_thnn_fused_lstm_cell_backward_impl", &lstm_cell_backward);
-    dense.impl("_thnn_fused_gru_cell", &gru_cell);
+    add_checked("_thnn_fused_gru_cell", &gru_cell);
     dense.impl("_thnn_fused_gru_cell_backward", &gru_cell_backward);
     add_lu_kernels(dense);
     add_sync_batch_norm_kernels(dense);

@@ -1,9 +1,9 @@
 // Fused attention of CUDA: flash and memory-efficient, with their log-sum-exp, which ring attention
 // (context parallel) merges between devices. scaled_dot_product_attention takes them where CUDA's
-// would, except with dropout: then the plain formula, whose gradient is simulated.
+// would. With dropout, with groups of heads and where CUDA takes cuDNN's kernel, the plain formula
+// computes, with the layout of a fused kernel's result.
 // The CPU's fused kernel computes them, and the formula what that kernel does not take.
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
 
@@ -15,6 +15,7 @@
 
 #include "simulate/cpu_aliases.h"
 #include "simulate/kernel.h"
+#include "simulate/kernels/attention_choice.h"
 #include "simulate/native_kernels.h"
 
 namespace compat::shim::simulate {
@@ -102,7 +103,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> attend_backward(
     const MaybeTensor& bias, const Tensor& out, const Tensor& logsumexp, double dropout,
     bool causal, std::optional<double> scale, bool of_bias = false) {
     TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0,
-                                "the gradient of fused attention with dropout is not simulated; "
+                                "aten::_scaled_dot_product_attention_backward(dropout_p) is not "
+                                "simulated: the mask that was drawn is not kept; "
                                 "sdpa_kernel(SDPBackend.MATH) computes it");
     if (!of_bias && cpu_takes(query, key, value, bias, dropout)) {
         OnCpu cpu(query.device());
@@ -128,8 +130,6 @@ using Flash =
 
 Flash flash(const Tensor& query, const Tensor& key, const Tensor& value, double dropout,
             bool causal, bool /*debug*/, std::optional<double> scale) {
-    TORCH_CHECK(at::isReducedFloatingType(query.scalar_type()),
-                "FlashAttention only support fp16 and bf16 data type");
     const auto [out, logsumexp] = attend(query, key, value, {}, dropout, causal, scale);
     const Tensor state = at::empty({2}, query.options().dtype(at::kLong));
     return {out,
@@ -178,25 +178,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
     return {dq, dk, dv, of_bias};
 }
 
-enum class Choice : std::uint8_t { none, flash, efficient };
-
-// The fused kernel that CUDA takes for such tensors, as sdp_utils.cpp chooses it on a device of
-// compute capability 8.0 or later.
-Choice choice(const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask,
-              bool grouped) {
-    const auto width = query.size(-1);
-    const bool fits = query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && !grouped &&
-                      !query.is_nested() && query.size(1) == key.size(1) &&
-                      query.size(1) == value.size(1) && width == value.size(-1);
-    if (!fits) return Choice::none;
-    const auto& context = at::globalContext();
-    const bool half = at::isReducedFloatingType(query.scalar_type());
-    if (context.userEnabledFlashSDP() && half && !given(mask) && width <= 256) return Choice::flash;
-    const int aligned = half ? 8 : 4;
-    if (context.userEnabledMemEfficientSDP() && (half || query.scalar_type() == at::kFloat) &&
-        width % aligned == 0)
-        return Choice::efficient;
-    return Choice::none;
+int64_t fused_choice(const Tensor& query, const Tensor& key, const Tensor& value,
+                     const MaybeTensor& mask, double dropout, bool causal, std::optional<double>,
+                     bool grouped) {
+    return static_cast<int64_t>(
+        chosen_attention({query, key, value, mask, dropout, causal, grouped}));
 }
 
 }  // namespace
@@ -204,25 +190,25 @@ Choice choice(const Tensor& query, const Tensor& key, const Tensor& value, const
 Tensor cuda_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                       const MaybeTensor& bias, double dropout, bool causal,
                       std::optional<double> scale, bool grouped) {
-    const bool plain = at::globalContext().userEnabledMathSDP();
-    const Choice kernel = choice(query, key, value, bias, grouped);
-    TORCH_CHECK(plain || kernel != Choice::none, "No available kernel. Aborting execution.");
-    if (kernel == Choice::none || (plain && dropout > 0)) {
-        const Tensor out = std::get<0>(at::_scaled_dot_product_attention_math(
-            query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
-        return kernel == Choice::none ? out : heads_innermost(out);
-    }
-    if (kernel == Choice::flash)
+    const auto backend = chosen_attention({query, key, value, bias, dropout, causal, grouped});
+    const bool simulated = dropout == 0 && !grouped && !query.is_nested();
+    if (simulated && backend == sdp::SDPBackend::flash_attention)
         return std::get<0>(at::_scaled_dot_product_flash_attention(query, key, value, dropout,
                                                                    causal, false, scale));
-    return std::get<0>(at::_scaled_dot_product_efficient_attention(
-        query, key, value, bias, c10::GradMode::is_enabled(), dropout, causal, scale));
+    if (simulated && backend == sdp::SDPBackend::efficient_attention)
+        return std::get<0>(at::_scaled_dot_product_efficient_attention(
+            query, key, value, bias, c10::GradMode::is_enabled(), dropout, causal, scale));
+    const Tensor out = std::get<0>(at::_scaled_dot_product_attention_math(
+        query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
+    const bool plain = backend == sdp::SDPBackend::math || query.is_nested();
+    return plain ? out : heads_innermost(out);
 }
 
 void add_fused_attention(torch::Library& dense) {
-    dense.impl("_scaled_dot_product_flash_attention", &flash);
+    dense.impl("_fused_sdp_choice", &fused_choice);
+    add_checked("_scaled_dot_product_flash_attention", &flash);
     dense.impl("_scaled_dot_product_flash_attention_backward", &flash_backward);
-    dense.impl("_scaled_dot_product_efficient_attention", &efficient);
+    add_checked("_scaled_dot_product_efficient_attention", &efficient);
     dense.impl("_scaled_dot_product_efficient_attention_backward", &efficient_backward);
 }
 

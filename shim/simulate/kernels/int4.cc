@@ -2,10 +2,11 @@
 // names. The packed form is opaque to programs. Ours has the device's shape and keeps the bytes in
 // order.
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <string_view>
 
+#include "simulate/accelerator.h"
+#include "simulate/kernel.h"
 #include "simulate/native_kernels.h"
 
 namespace compat::shim::simulate {
@@ -15,18 +16,25 @@ using at::Tensor;
 
 constexpr std::string_view kPack = "_convert_weight_to_int4pack";
 
-// aten/src/ATen/native/mps/operations/Quantized.mm, native/cuda/int4mm.cu
-Tensor pack(const Tensor& weights, int64_t inner_k_tiles) {
+// aten/src/ATen/native/mps/operations/Quantized.mm; what CUDA's kernel takes are rules.
+void check_for_mps(const Tensor& weights, int64_t inner_k_tiles) {
     TORCH_CHECK(weights.dim() == 2, kPack, " : expect weight to be 2D tensor.");
     TORCH_CHECK(weights.scalar_type() == at::kByte, kPack, " : expect weight to be kByte.");
-    TORCH_CHECK(inner_k_tiles == 2 || inner_k_tiles == 4 || inner_k_tiles == 8, __func__,
-                " : innerKTiles need to be 2, 4, or 8, got ", inner_k_tiles);
-    const int64_t rows = weights.size(0), columns = weights.size(1) * 2;
-    TORCH_CHECK(rows % 8 == 0 && columns % (inner_k_tiles * 16) == 0, __func__,
-                " : expect sizes to be multiples of 8 and of ", inner_k_tiles * 16);
-    return weights.contiguous()
+    TORCH_CHECK(inner_k_tiles == 2 || inner_k_tiles == 4 || inner_k_tiles == 8, kPack,
+                "_mps : innerKTiles need to be 2, 4, or 8, got ", inner_k_tiles);
+    TORCH_CHECK(weights.size(0) % 8 == 0 && weights.size(1) * 2 % (inner_k_tiles * 16) == 0, kPack,
+                "_mps : expect sizes to be multiples of 8 and of ", inner_k_tiles * 16);
+}
+
+Tensor pack(const Tensor& weights, int64_t inner_k_tiles) {
+    constexpr int64_t kRows = 8;
+    if (accelerator().type() == c10::kMPS) check_for_mps(weights, inner_k_tiles);
+    const int64_t columns = weights.size(1) * 2, beyond = weights.size(0) % kRows;
+    const Tensor whole =
+        beyond == 0 ? weights : at::constant_pad_nd(weights, {0, 0, 0, kRows - beyond});
+    return whole.contiguous()
         .view(at::kInt)
-        .reshape({rows / 8, columns / (inner_k_tiles * 16), 32, inner_k_tiles / 2})
+        .reshape({whole.size(0) / kRows, columns / (inner_k_tiles * 16), 32, inner_k_tiles / 2})
         .clone();
 }
 
@@ -47,9 +55,9 @@ Tensor product(const Tensor& input, const Tensor& packed, int64_t group, const T
 
 }  // namespace
 
-void add_int4_kernels(torch::Library& dense) {
-    dense.impl("_convert_weight_to_int4pack", &pack);
-    dense.impl("_weight_int4pack_mm", &product);
+void add_int4_kernels() {
+    add_checked("_convert_weight_to_int4pack", &pack);
+    add_checked("_weight_int4pack_mm", &product);
 }
 
 }  // namespace compat::shim::simulate

@@ -1,3 +1,6 @@
+// Recurrent networks as the devices compute them. On CUDA, cuDNN's have gradients in training mode
+// alone and no second ones.
+//
 // Runs an LSTM one layer at a time, by the CPU's kernel for a layer: cuDNN has a kernel for layers,
 // and MPS one for the whole LSTM. Cell by cell, each time step would cost a dozen kernels. What the
 // CPU's kernel cannot compute stays cell by cell.
@@ -5,11 +8,18 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/RNN.h>
+#include <ATen/ops/gru_native.h>
 #include <ATen/ops/lstm_native.h>
+#include <ATen/ops/rnn_relu_native.h>
+#include <ATen/ops/rnn_tanh_native.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "simulate/accelerator.h"
@@ -24,13 +34,16 @@ namespace {
 using at::Tensor;
 using Result = std::tuple<Tensor, Tensor, Tensor>;
 
-// A plain tensor of the device: not fake, not part of a transform.
-bool is_plain(const Tensor& tensor) {
+// A tensor of the device that is not fake and not part of a transform.
+bool is_itself(const Tensor& tensor) {
     constexpr c10::DispatchKeySet kAround(
         {c10::DispatchKey::Python, c10::DispatchKey::Functionalize,
          c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::FuncTorchBatched});
-    return CpuAliases::is_ours(tensor) && tensor.scalar_type() == at::kFloat &&
-           !tensor.key_set().has_any(kAround);
+    return CpuAliases::is_ours(tensor) && !tensor.key_set().has_any(kAround);
+}
+
+bool is_plain(const Tensor& tensor) {
+    return tensor.scalar_type() == at::kFloat && is_itself(tensor);
 }
 
 // Uses symbolic sizes, because torch.export asks too and must not learn the sizes.
@@ -93,8 +106,119 @@ Result by_layers(const Tensor& input, at::TensorList hidden, at::TensorList para
     return {batch_first ? sequence.transpose(0, 1) : sequence, at::stack(hy, 0), at::stack(cy, 0)};
 }
 
-Result lstm(const Tensor& input, at::TensorList hidden, at::TensorList params, bool has_biases,
-            int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Passes gradients on, and has none of its own: cuDNN's gradients have no gradient.
+struct NoSecondGradient : torch::autograd::Function<NoSecondGradient> {
+    static Tensor forward(AutogradContext*, const Tensor& gradient) { return gradient; }
+    static variable_list backward(AutogradContext*, variable_list) {
+        TORCH_CHECK_NOT_IMPLEMENTED(
+            false,
+            "the derivative for '_cudnn_rnn_backward' is not implemented. Double backwards is not "
+            "supported for CuDNN RNNs due to limitations in the CuDNN API. To run double "
+            "backwards, please disable the CuDNN backend temporarily while running the forward "
+            "pass of your RNN. For example: \nwith torch.backends.cudnn.flags(enabled=False):\n"
+            "    output = model(inputs)");
+        return {};
+    }
+};
+
+// Around what the network reads.
+struct CudnnInputs : torch::autograd::Function<CudnnInputs> {
+    static variable_list forward(AutogradContext*, at::TensorList inputs) { return inputs.vec(); }
+    static variable_list backward(AutogradContext*, variable_list gradients) {
+        for (Tensor& each : gradients)
+            if (each.defined()) each = NoSecondGradient::apply(each);
+        return gradients;
+    }
+};
+
+// Around what it returns.
+struct CudnnOutputs : torch::autograd::Function<CudnnOutputs> {
+    static variable_list forward(AutogradContext* context, at::TensorList outputs, bool train) {
+        context->saved_data["train"] = train;
+        return outputs.vec();
+    }
+    static variable_list backward(AutogradContext* context, variable_list gradients) {
+        TORCH_CHECK(context->saved_data["train"].toBool(),
+                    "cudnn RNN backward can only be called in training mode");
+        gradients.emplace_back();  // of `train`
+        return gradients;
+    }
+};
+
+// at::cudnn_is_acceptable, in a build with cuDNN.
+bool cudnn_takes(const Tensor& input) {
+    constexpr std::array kDtypes{at::kFloat, at::kDouble, at::kHalf, at::kBFloat16};
+    return accelerator().type() == c10::kCUDA && at::globalContext().userEnabledCuDNN() &&
+           is_itself(input) && input.numel() > 0 &&
+           std::ranges::find(kDtypes, input.scalar_type()) != kDtypes.end();
+}
+
+template <class... Tensors, std::size_t... Index>
+std::tuple<Tensors...> tuple_of(const variable_list& list, std::tuple<Tensors...>*,
+                                std::index_sequence<Index...>) {
+    return {list[Index]...};
+}
+
+// What `run` makes of input, hidden states and weights, with cuDNN's rules for gradients.
+template <class Run>
+auto as_cudnn(const Tensor& input, at::TensorList hidden, at::TensorList params, bool train,
+              Run run) {
+    variable_list given{input};
+    given.insert(given.end(), hidden.begin(), hidden.end());
+    given.insert(given.end(), params.begin(), params.end());
+    const auto wants = [](const Tensor& each) { return each.defined() && each.requires_grad(); };
+    if (!c10::GradMode::is_enabled() || !cudnn_takes(input) || std::ranges::none_of(given, wants))
+        return run(input, hidden, params);
+    given = CudnnInputs::apply(at::TensorList(given));
+    const at::TensorList all(given);
+    using Made = decltype(run(input, hidden, params));
+    Made made = run(all[0], all.slice(1, hidden.size()), all.slice(1 + hidden.size()));
+    const auto list = std::apply([](auto&... each) { return variable_list{each...}; }, made);
+    return tuple_of(CudnnOutputs::apply(at::TensorList(list), train), static_cast<Made*>(nullptr),
+                    std::make_index_sequence<std::tuple_size_v<Made>>());
+}
+
+// GRU and the plain networks, of a padded input and of a packed one.
+using State = std::tuple<Tensor, Tensor>;
+using OfInput = State (*)(const Tensor&, const Tensor&, at::TensorList, bool, int64_t, double, bool,
+                          bool, bool);
+using OfPacked = State (*)(const Tensor&, const Tensor&, const Tensor&, at::TensorList, bool,
+                           int64_t, double, bool, bool);
+
+template <OfInput native>
+State of_input(const Tensor& input, const Tensor& hx, at::TensorList params, bool has_biases,
+               int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+    return as_cudnn(input, hx, params, train,
+                    [&](const Tensor& in, at::TensorList h, auto weights) {
+                        return native(in, h[0], weights, has_biases, layers, dropout, train,
+                                      bidirectional, batch_first);
+                    });
+}
+
+template <OfPacked native>
+State of_packed(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,
+                at::TensorList params, bool has_biases, int64_t layers, double dropout, bool train,
+                bool bidirectional) {
+    return as_cudnn(data, hx, params, train, [&](const Tensor& in, at::TensorList h, auto weights) {
+        return native(in, batch_sizes, h[0], weights, has_biases, layers, dropout, train,
+                      bidirectional);
+    });
+}
+
+Result lstm_of_packed(const Tensor& data, const Tensor& batch_sizes, at::TensorList hx,
+                      at::TensorList params, bool has_biases, int64_t layers, double dropout,
+                      bool train, bool bidirectional) {
+    return as_cudnn(data, hx, params, train, [&](const Tensor& in, at::TensorList h, auto weights) {
+        return at::native::lstm(in, batch_sizes, h, weights, has_biases, layers, dropout, train,
+                                bidirectional);
+    });
+}
+
+Result any_lstm(const Tensor& input, at::TensorList hidden, at::TensorList params, bool has_biases,
+                int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
     TORCH_CHECK(hidden.size() == 2, "lstm expects two hidden states");
     if (accelerator().type() == c10::kMPS) refuse_projections(hidden);
     if (!fits(input, hidden, params, layers * (bidirectional ? 2 : 1), batch_first))
@@ -103,6 +227,24 @@ Result lstm(const Tensor& input, at::TensorList hidden, at::TensorList params, b
     at::native::check_attributes(input, params, hidden, /*check_dtype=*/true);
     return by_layers(input, hidden, params, has_biases, layers, dropout, train, bidirectional,
                      batch_first);
+}
+
+Result lstm(const Tensor& input, at::TensorList hidden, at::TensorList params, bool has_biases,
+            int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+    return as_cudnn(input, hidden, params, train, [&](const Tensor& in, auto states, auto weights) {
+        return any_lstm(in, states, weights, has_biases, layers, dropout, train, bidirectional,
+                        batch_first);
+    });
+}
+
+void add_cudnn_networks(torch::Library& library) {
+    library.impl("lstm.data", &lstm_of_packed);
+    library.impl("gru.input", &of_input<&at::native::gru>);
+    library.impl("gru.data", &of_packed<&at::native::gru>);
+    library.impl("rnn_tanh.input", &of_input<&at::native::rnn_tanh>);
+    library.impl("rnn_tanh.data", &of_packed<&at::native::rnn_tanh>);
+    library.impl("rnn_relu.input", &of_input<&at::native::rnn_relu>);
+    library.impl("rnn_relu.data", &of_packed<&at::native::rnn_relu>);
 }
 
 }  // namespace
@@ -116,6 +258,9 @@ void add_recurrent_kernels(torch::Library& dense) {
     auto* autograd =
         new torch::Library(torch::Library::IMPL, "aten", keys.autograd, __FILE__, __LINE__);
     autograd->impl("lstm.input", &lstm);
+    if (accelerator().type() != c10::kCUDA) return;
+    add_cudnn_networks(dense);
+    add_cudnn_networks(*autograd);
 }
 
 }  // namespace compat::shim::simulate

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Finds by trial which dtypes the CUDA kernels of torch refuse, and writes shim/simulate/cuda_dtypes.json.
+"""Finds by trial which dtypes the CUDA kernels of torch refuse, and writes shim/simulate/cuda_dtypes.json. Of the
+newest version it also writes what torch says to the calls of calls.txt, tests/shim/cuda_calls.json: their sizes,
+layouts and options are what the rules of cuda_refusals.json are about.
 
     generate.py --headers INCLUDE [--keep FOLDER] torch-2.13.0-….whl torch-2.14.1-….whl …
 
 The wheels are CUDA builds for this Python, from old to new: `pip download --no-deps torch===VERSION`.
 No GPU is needed. CUDA's own libraries are replaced by stubs (build.py), so what runs is torch's host code:
 it checks dtypes, and then launches a kernel, which does nothing. Each aten op that samples of torch's ops
-reach is tried with 13 dtypes (trial.py), whatever OpInfo says of them: its lists of dtypes are not read.
+reach is tried with 18 dtypes (trial.py), whatever OpInfo says of them: its lists of dtypes are not read.
 
 INCLUDE has cuda_runtime_api.h of the wheels' CUDA: the folder nvidia/cu13/include of the wheels
 nvidia-cuda-runtime and nvidia-cuda-crt. The Python that runs this has what torch needs (numpy, sympy, …),
@@ -29,10 +31,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 SHIM = HERE.parents[2] / "shim/simulate"
 sys.path.insert(0, str(SHIM))
 sys.path.insert(0, str(HERE))
+CALLS = HERE.parents[1] / "shim/cuda_calls.json"
+CAPABILITIES = {"7.5": ("flash_attention(h(1,2,4,16)",), "8.0": (), "8.6": ("attention(",), "8.9": ("_scaled_mm",), "9.0": ("_scaled_mm",)}
 MOST_DEATHS = 300
 
 DTYPES = (
     "uint8 int8 int16 int32 int64 bool float16 bfloat16 float32 float64 complex32 complex64 complex128"
+    " uint16 uint32 uint64 float8_e4m3fn float8_e5m2"
 ).split()
 # What a text is about that is no AT_DISPATCH error.
 ABOUT_DTYPES = re.compile(r"type|complex|bool|float|half|precision|integ|Tensor is not supported", re.I)
@@ -43,6 +48,8 @@ GROUPS = {
     "integers": ["uint8", "int8", "int16", "int32", "int64"],
     "complex": ["complex32", "complex64", "complex128"],
     "half": ["float16", "bfloat16"],
+    "unsigned": ["uint16", "uint32", "uint64"],
+    "float8": ["float8_e4m3fn", "float8_e5m2"],
 }
 
 
@@ -60,6 +67,16 @@ def environ(torch, stubs):
     kept.update(LD_LIBRARY_PATH=str(stubs), PYTHONPATH=f"{torch}{os.pathsep}{site}", OMP_NUM_THREADS="1",
                 USE_PYTORCH_KERNEL_CACHE="0", PYTHONDONTWRITEBYTECODE="1")
     return kept
+
+
+def answers(torch, stubs):
+    """By capability: what torch says to the calls of calls.txt, or to those that depend on it."""
+    for capability, words in CAPABILITIES.items():
+        done = subprocess.run(
+            [sys.executable, str(HERE / "calls.py"), *words], check=True, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, env={**environ(torch, stubs), "STUB_CAPABILITY": capability},
+        )
+        yield capability, json.loads(done.stdout)
 
 
 def begun(output):
@@ -87,8 +104,23 @@ def read_trial(path):
         for function, dtype, state, text, count in json.loads(line).get("rows", ()):
             _, name, overload = function.split(".")
             op = name if overload == "default" else f"{name}.{overload}"
+            if state == "named":
+                continue
             found[op, dtype][text if state == "refused" else f"<{state}>"] += count
     return found
+
+
+def read_names(path, groups, ruled):
+    """(op, name) of AT_DISPATCH in its kernel, of ops for which no rule says it."""
+    found = collections.defaultdict(collections.Counter)
+    for line in path.read_text().splitlines():
+        for function, _, state, text, count in json.loads(line).get("rows", ()):
+            _, name, overload = function.split(".")
+            op = name if overload == "default" else f"{name}.{overload}"
+            if state == "named" and op in groups:
+                found[str(groups[op][0].func.name)][text] += count
+    for op in sorted(found.keys() - ruled):
+        yield op, max(found[op], key=lambda text: (found[op][text], text))
 
 
 def is_about(text, name):
@@ -177,7 +209,7 @@ def main():
     options = parser.parse_args()
     from build import build
 
-    refused, lacking, versions = {}, {}, []
+    refused, lacking, versions, called = {}, {}, [], {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or pathlib.Path(scratch)
         for wheel in options.wheels:
@@ -185,9 +217,10 @@ def main():
             versions.append(version)
             torch, output = folder / version, folder / f"{version}.jsonl"
             unpacked(wheel, torch)
-            if not output.exists():
-                stubs = folder / f"stubs-{version}"
+            stubs = folder / f"stubs-{version}"
+            if not stubs.exists():
                 build(torch / "torch", options.headers, stubs)
+            if not output.exists():
                 try_all(torch, stubs, output)
             sys.path.insert(0, str(torch))
             for name in [each for each in sys.modules if each.startswith(("torchgen", "operators", "refusals"))]:
@@ -195,18 +228,22 @@ def main():
             from operators import kernel_groups, read
             from refusals import SCALAR_TYPES
 
-            refused[version], lacking[version] = rules(
-                read_trial(output), kernel_groups(read().native_functions), SCALAR_TYPES
-            )
+            groups = kernel_groups(read().native_functions)
+            refused[version], lacking[version] = rules(read_trial(output), groups, SCALAR_TYPES)
+            ruled = {op for op, kind, *_ in refused[version] if kind == "dispatch"}
+            called.update(read_names(output, groups, ruled))
             sys.path.remove(str(torch))
+        CALLS.write_text(json.dumps(dict(answers(torch, stubs)), indent=1) + "\n")
     parts = (("refusals", refused), ("computed", lacking))
     text = ",\n".join(
         f'  "{name}": [\n' + ",\n".join(f"    {line}" for line in lines_of(found, versions)) + "\n  ]"
         for name, found in parts
     )
+    names = ",\n".join(f"    {json.dumps(each)}: {json.dumps(called[each])}" for each in sorted(called))
     (SHIM / "cuda_dtypes.json").write_text(
         '{\n  "made by": "tests/sweep/cuda_dtypes/generate.py",\n'
-        f'  "versions": {json.dumps(versions)},\n  "groups": {json.dumps(GROUPS)},\n{text}\n}}\n'
+        f'  "versions": {json.dumps(versions)},\n  "groups": {json.dumps(GROUPS)},\n{text},\n'
+        f'  "names": {{\n{names}\n  }}\n}}\n'
     )
 
 

@@ -1,6 +1,6 @@
 // The few functions of the CUDA runtime whose answers torch's host code needs to come as far as a
-// kernel's check of dtypes: one device of capability 8.0 whose memory is the host's, and kernels that
-// are not launched. Every other function of CUDA's libraries is a stub that returns success; build.py
+// kernel's checks: one device whose memory is the host's, of capability 8.0 or of STUB_CAPABILITY (9.0),
+// and kernels that are not launched. Every other function of CUDA's libraries is a stub that returns success; build.py
 // writes those. Nothing here computes.
 #include <cuda_runtime_api.h>
 
@@ -13,6 +13,14 @@ extern "C" int stub_fill = 0;
 namespace {
 
 constexpr std::size_t kMemory = std::size_t{16} << 30, kAlignment = 512, kMost = std::size_t{1} << 28;
+
+// "9.0" has major 9 and minor 0.
+int capability(bool major) {
+    const char* const given = std::getenv("STUB_CAPABILITY");
+    const char* const minor = given ? std::strchr(given, '.') : nullptr;
+    if (!minor) return major ? 8 : 0;
+    return std::atoi(major ? given : minor + 1);
+}
 
 // What new memory holds: zeros, so that sizes and indices read from it are in range; or ones, for checks
 // that values are finite.
@@ -87,9 +95,9 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return answer(can, 0);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     switch (attribute) {
         case cudaDevAttrComputeCapabilityMajor:
-            return answer(value, 8);
+            return answer(value, capability(true));
         case cudaDevAttrComputeCapabilityMinor:
-            return answer(value, 0);
+            return answer(value, capability(false));
         case cudaDevAttrMaxThreadsPerBlock:
             return answer(value, 1024);
         case cudaDevAttrWarpSize:
@@ -115,7 +123,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* device, int) {
     std::memset(device, 0, sizeof *device);
     std::strcpy(device->name, "stub");
-    device->major = 8;
+    device->major = capability(true);
+    device->minor = capability(false);
     device->totalGlobalMem = kMemory;
     device->multiProcessorCount = 108;
     device->warpSize = 32;
@@ -162,7 +171,7 @@ int nvrtcGetLoweredName(void*, const char*, const char** name) { return *name = 
 int nvrtcGetNumSupportedArchs(int* count) { return *count = 0, 0; }
 
 // Versions that torch compares with those it was built for.
-std::size_t cudnnGetVersion() { return 91900; }
+std::size_t cudnnGetVersion() { return 92000; }
 std::size_t cudnnGetCudartVersion() { return CUDART_VERSION; }
 const char* cudnnGetErrorString(int) { return "stubbed"; }
 const char* ncclGetErrorString(int) { return "stubbed"; }

@@ -2,7 +2,7 @@
 
 Runs samples of torch's ops for every dtype, whatever any list says of it, and notes each aten op that was
 called below autograd with its dtype: as `ok`, or with the text of a check that torch made on the host,
-before it launched a kernel. `empty` and `scalar` are oks of calls that may need no kernel: an argument or
+before it launched a kernel; `named` is the name in such a text, whatever the other dtypes are. `empty` and `scalar` are oks of calls that may need no kernel: an argument or
 a result without elements, a first tensor without dimensions. An `ok` that the CPU's kernel refuses is noted as `cpu lacks`.
 cuDNN is off, because a stub of it answers nothing that could be waited for.
 Appends a line of JSON a case, first that it begins; cases before the DONE-th are passed over."""
@@ -24,6 +24,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 DTYPES = (
     "float16 bfloat16 float32 float64 complex32 complex64 complex128 bool uint8 int8 int16 int32 int64"
+    " uint16 uint32 uint64 float8_e4m3fn float8_e5m2"
 ).split()
 SAMPLES, SECONDS = 8, 3
 KILLED = 15  # seconds, of a case that waits for what a stub never gives
@@ -32,6 +33,7 @@ REFUSES = re.compile(
     r"not implemented for '|(?:not|n't|only|Only) (?:be )?(?:support|implement|defined|allow)|expected scalar type"
     r"|Expected .* (?:type|dtype)|must be|should be|unsupported|handle types", re.I
 )
+DISPATCH = re.compile(r"\"([^\"]+)\" not implemented for '")
 STUBBED = re.compile(r"(?:CUDA|cu\w+|nvrtc) error|_STATUS_|stubbed|INTERNAL ASSERT", re.I)
 # Ops whose samples need linear algebra that low precision lacks, on one small matrix: `a` is 2 by 2.
 # Its text is the rule's; batches have others.
@@ -44,6 +46,12 @@ _linalg_eigh(a); _linalg_eigvals(a); linalg_eig(a)
 linalg_solve_triangular(a, a, upper=True); triangular_solve(a, a)
 _fft_r2c(a, [0], 0, True); _fft_c2c(a, [0], 0, True); _fft_c2r(a, [0], 0, 2)
 mm(a, a); bmm(a[None], a[None]); dot(a[0], a[0]); vdot(a[0], a[0]); histc(a)
+"""
+# Forms with a number, which samples lack.
+PLAIN += """
+gt(a, 1); ge(a, 1); lt(a, 1); le(a, 1); eq(a, 1); ne(a, 1); clamp(a, 0, 1); clamp_min(a, 0); clamp_max(a, 1)
+__lshift__(a, 1); __rshift__(a, 1); bitwise_left_shift(a, 1); bitwise_right_shift(a, 1); bitwise_and(a, 1)
+bitwise_or(a, 1); bitwise_xor(a, 1); remainder(a, 2); fmod(a, 2); pow(a, 2); pow(2, a); fill(a, 1); threshold(a, 0, 1)
 """
 PLAIN_COUNTS = 1000
 
@@ -97,6 +105,8 @@ class Note(TorchDispatchMode):
             result = function(*args, **kwargs)
         except Exception as error:
             text = str(error).split("\n")[0]
+            if dispatched := DISPATCH.match(text):
+                self.rows[name, "", "named", dispatched[1]] += 1
             if dtype and REFUSES.search(text) and not STUBBED.search(text):
                 copies = moved((args, kwargs), "meta")
                 if refusal(lambda: function(*copies[0], **copies[1])) != text:

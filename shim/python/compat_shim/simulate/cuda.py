@@ -3,12 +3,18 @@
 import functools
 import os
 
-from .. import patching, refusal
+from .. import importing, patching, refusal
 from ..cuda import names, process_groups, python_side
 from ..cuda.devices import Devices, Memory, Model, visible
 from . import between_processes, memory, nccl
 
 MEMORY = 16 << 30  # bytes of each device, where the host has them
+# The question about each kernel of attention, and its number in torch.nn.attention.SDPBackend.
+ATTENTION = {
+    "_can_use_flash_attention": 1,
+    "_can_use_mem_efficient_attention": 2,
+    "_can_use_cudnn_attention": 3,
+}
 
 
 class Cuda:
@@ -24,7 +30,8 @@ class Cuda:
     def finish(self, torch):
         self._devices.install()
         python_side.apply(torch, self._library, self._devices)
-        _array_interface(torch, self._library)
+        _array_interface()
+        importing.after("torch.distributed._symmetric_memory", _without_symmetric_memory)
         between_processes.apply(torch, self._simulator)
         _resized_storages(torch, self._simulator)
         # TorchScript's fuser would compile for the GPU, which a build with CUDA can.
@@ -66,15 +73,14 @@ def _resized_storages(torch, simulator):
     patching.patch("torch.UntypedStorage", "resize_", with_cuda)
 
 
-def _array_interface(torch, library):
+def _array_interface():
     """What other libraries' kernels read the address of a CUDA tensor from."""
     name = "__cuda_array_interface__"
 
     def refused(original):
         def interface(self):
             if self.is_cuda:
-                refusal.refuse(
-                    library,
+                refusal.not_simulated(
                     f"torch.Tensor.{name}",
                     "the memory of a simulated device is the host's, which no CUDA kernel can read",
                     "tensor.cpu() has numpy's interface",
@@ -84,6 +90,21 @@ def _array_interface(torch, library):
         return property(interface)
 
     patching.patch("torch.Tensor", name, refused)
+
+
+def _without_symmetric_memory(module):
+    def refused(name):
+        def refusing(*args, **kwargs):
+            refusal.not_simulated(
+                f"{module.__name__}.{name}",
+                "CUDA's driver maps the memory of one GPU for the others",
+                "torch.distributed has collectives",
+            )
+
+        return lambda original: refusing
+
+    for name in ("empty", "rendezvous", "set_backend"):
+        patching.patch(module.__name__, name, refused(name))
 
 
 def _begin():
@@ -97,9 +118,8 @@ class SimulatedCuda(Devices):
     """cuda:0 and up, each with memory of its own. They are there from `install` on."""
 
     where = "cuda:0"
-    model = Model("Simulated CUDA GPU", (8, 0), 108, 0, 164 << 10, 40 << 20)
-
     def __init__(self, library, simulator, settings):
+        self.model = Model("Simulated CUDA GPU", settings.capability, 108, 0, 164 << 10, 40 << 20)
         self._simulator = simulator
         self._asked = settings.devices
         self._total = memory.of_each(library, settings, settings.devices, MEMORY)
@@ -110,7 +130,7 @@ class SimulatedCuda(Devices):
         """As many as are visible; where none is, CUDA answers that it has no devices."""
         devices = visible(self._asked)
         if devices > 0:
-            self._simulator.simulate_cuda(devices)
+            self._simulator.simulate_cuda(devices, *self.model.capability)
         for index in range(devices):
             self._simulator.set_device_limit(index, self._total)
         if hasattr(os, "register_at_fork"):
@@ -169,12 +189,18 @@ class SimulatedCuda(Devices):
         return self._forked
 
     def functions(self):
-        """What has an effect on devices with memory of their own, and none on the host."""
+        """What has an effect on devices with memory of their own, and none on the host; and what
+        torch.backends.cuda asks of attention."""
         return {
+            **{name: self._can_use(kernel) for name, kernel in ATTENTION.items()},
+            "_is_flash_attention_available": lambda: True,
             "_cuda_getMemoryFraction": self._fraction,
             "_cuda_setMemoryFraction": self._set_fraction,
             "_cuda_ipc_collect": getattr(self._simulator, "collect_sent", lambda: None),
         }
+
+    def _can_use(self, kernel):
+        return lambda call, debug=False: self._simulator.can_use_attention(kernel, call, debug)
 
     def _fraction(self, index):
         self.check(index)

@@ -1,0 +1,72 @@
+"""What a CUDA build of torch answers to the calls of calls.txt, on the stubs of build.py: calls.py [WORD…].
+
+Prints JSON: each call with None, the first line of its error, or what it returns if that is no tensor. With
+words, only calls that have one of them. cuDNN is off, as in trial.py."""
+
+import json
+import pathlib
+import re
+import sys
+
+# What the calls are written with. Tests use it too.
+NAMES = r'''
+import warnings, torch
+from torch.nn import functional as F
+from torch.backends import cuda as questions
+
+warnings.simplefilter("ignore")
+d = "cuda"
+
+
+def of(dtype):
+    return lambda *sizes: torch.ones(*sizes, device=d).to(dtype)
+
+
+f, h, b, c, i8, u8, i32, i64, f8 = map(of, (
+    torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.int8, torch.uint8, torch.int32,
+    torch.int64, torch.float8_e4m3fn,
+))
+one, cpu = f(()), torch.ones(())
+
+
+def attention(q, k=None, v=None, mask=None, dropout=0.0, causal=False, grouped=False):
+    """Whether each kernel of attention is taken, the warnings why not, and which is chosen."""
+    k, v = q if k is None else k, q if v is None else v
+    asked = questions.SDPAParams(q, k, v, mask, dropout, causal, grouped)
+    said = []
+    for ask in ("flash", "efficient", "cudnn"):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answer = getattr(questions, f"can_use_{ask}_attention")(asked, True)
+        said.append([answer, *(str(each.message).split(" (Triggered internally")[0] for each in caught)])
+    return [*said, torch._fused_sdp_choice(q, k, v, mask, dropout, causal, enable_gqa=grouped)]
+
+
+def answer(call):
+    """None for a tensor; an error has its class before it."""
+    try:
+        result = eval(call, globals())
+    except Exception as error:
+        return f"{type(error).__name__}: " + str(error).split("\n")[0]
+    return result if isinstance(result, (bool, int, list)) else None
+'''
+# Of a library that is only a stub.
+STUBBED = re.compile(r"(?:CUDA|cu\w+) error|_STATUS_|stubbed|INTERNAL ASSERT|enforce fail|out of memory", re.I)
+
+
+def listed():
+    lines = (pathlib.Path(__file__).parent / "calls.txt").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def main():
+    names = {}
+    exec(NAMES, names)
+    names["torch"]._C._set_cudnn_enabled(False)
+    calls = [call for call in listed() if not sys.argv[1:] or any(word in call for word in sys.argv[1:])]
+    answers = ((call, names["answer"](call)) for call in calls)
+    print(json.dumps({call: said for call, said in answers if not STUBBED.search(str(said))}))
+
+
+if __name__ == "__main__":
+    main()

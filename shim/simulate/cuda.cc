@@ -1,6 +1,4 @@
 // The simulated CUDA devices.
-#include "simulate/cuda.h"
-
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 #if __has_include(<c10/core/AllocatorConfig.h>)
@@ -19,6 +17,7 @@
 #include "simulate/kernels/assertions.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
+#include "simulate/kernels/capability.h"
 #include "simulate/memory.h"
 #include "simulate/native_kernels.h"
 #include "simulate/note.h"

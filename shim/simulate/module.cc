@@ -17,11 +17,11 @@
 
 #include "runtime/streams.h"
 #include "simulate/accelerator.h"
-#include "simulate/cuda.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
 #include "simulate/kernels/assertions.h"
 #include "simulate/kernels/attention_choice.h"
+#include "simulate/kernels/capability.h"
 #include "simulate/memory.h"
 #include "simulate/mps.h"
 #include "simulate/note.h"

@@ -365,7 +365,7 @@ def main():
     lines = ["// Made by refusals.py.", '#include "simulate/kernels/assertions.h"']
     lines += ['#include "simulate/refusals.h"', "", "#include <array>", "#include <optional>"]
     lines += ["#include <string>", "#include <vector>", ""]
-    lines += ["#include <ATen/ATen.h>", "#include <cmath>", '#include "simulate/cuda.h"', ""] if checks.lines else []
+    lines += ["#include <ATen/ATen.h>", "#include <cmath>", '#include "simulate/kernels/capability.h"', ""] if checks.lines else []
     lines += ["namespace compat::shim::simulate {", "namespace {", ""]
     lines += ["using namespace conditions;", "", *checks.lines, ""]
     lines += table("Refusal", refused, rows)

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "simulate/cuda.h"
+#include "simulate/kernels/capability.h"
 
 namespace compat::shim::simulate {
 namespace {

@@ -1,4 +1,4 @@
-// What simulated CUDA devices are.
+// The compute capability of the simulated CUDA devices, by which kernels differ.
 #pragma once
 
 namespace compat::shim::simulate {

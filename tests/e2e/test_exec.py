@@ -75,7 +75,7 @@ def events(path):
     (["--no-such", "--", "true"], 2, "unknown option --no-such"),
     (["--no-such", "true"], 2, "unknown option --no-such"),
     (["--policy", "some", "--", "true"], 2, "use one of missing|full"),
-    (["--macos", "14", "--", "true"], 2, "only a simulated Mac has a macOS: add --simulate mps"),
+    (["--macos", "14", "--", "true"], 2, "only a simulated Mac has this setting: add --simulate mps"),
     (["--env", "A", "--", "true"], 2, "--env A is not NAME=VALUE"),
     (["--python", "/nowhere/python", "--", "true"], 2, "/nowhere/python: no Python at this path"),
     (["--", "no-such-program"], 2, "no program no-such-program on the PATH"),

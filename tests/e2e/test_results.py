@@ -321,10 +321,12 @@ def test_prune_that_is_killed_leaves_whole_runs(runner, program, python, suite, 
     assert len(run_ids(runner)) == 32
     shutil.copytree(results, template, symlinks=True)
     stopped_within = 0
-    for delay in (0.004, 0.008, 0.012, 0.016, 0.02, 0.03, 0.04, 0.06):
+    for begun, delay in ((32, 0.004), (32, 0.02), (31, 0), (31, 0.001), (31, 0.002), (25, 0), (10, 0)):
         shutil.rmtree(results)
         shutil.copytree(template, results, symlinks=True)
         process = subprocess.Popen([program, "prune", "--keep", "1"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+        while process.poll() is None and len([*(results / "runs").iterdir()]) > begun:
+            time.sleep(0.0002)
         time.sleep(delay)
         process.kill()
         process.wait(timeout=60)

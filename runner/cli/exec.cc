@@ -25,6 +25,7 @@
 #include "runner/prepare/share.h"
 #include "runner/run/devices/device_choice.h"
 #include "runner/run/fingerprint.h"
+#include "runner/run/ready.h"
 #include "runner/run/reporting.h"
 #include "runner/run/scan/scan_program.h"
 #include "runner/run/variables.h"
@@ -104,16 +105,7 @@ Expected<Program> prepare_program(const ExecRequest& request, const config::Invo
     program.link = run::link_of(*settings);
     auto& child = program.child;
     child.activation = share->shim / "python" / "activate";
-    child.policy = settings->text(Setting::policy);
-    child.masquerade = settings->masquerades();
-    child.simulate = settings->simulated();
-    child.device_memory = settings->text(Setting::device_memory);
-    child.macos = settings->text(Setting::macos);
-    child.start_method = settings->text(Setting::start_method);
-    child.mac_like = settings->on(Setting::mac_like);
-    child.default_device = settings->on(Setting::default_device);
-    child.keep_going = settings->on(Setting::keep_going);
-    child.fallback = settings->on(Setting::fallback);
+    run::take_device_settings(child, *settings);
     child.device_library = run::device_library_variables(*settings);
     if (const auto& device = (*settings)[Setting::device];
         device.source != config::Source::fallback)

@@ -89,6 +89,19 @@ Expected<void> check_simulation(const Ready& ready, Need need) {
 
 }  // namespace
 
+void take_device_settings(plan::ChildSettings& child, const config::Settings& settings) {
+    child.policy = settings.text(Setting::policy);
+    child.masquerade = settings.masquerades();
+    child.simulate = settings.simulated();
+    child.device_memory = settings.text(Setting::device_memory);
+    child.macos = settings.text(Setting::macos);
+    child.start_method = settings.text(Setting::start_method);
+    child.mac_like = settings.on(Setting::mac_like);
+    child.default_device = settings.on(Setting::default_device);
+    child.keep_going = settings.on(Setting::keep_going);
+    child.fallback = settings.on(Setting::fallback);
+}
+
 Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
                           const std::optional<prepare::Prepared>& known) {
     prepare::Options options = prepare_options(ready.settings);
@@ -107,17 +120,8 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     child.harness = ready.share.harness / "main.py";
     child.activation = ready.share.shim / "python" / "activate";
     child.shim_library = ready.prepared.shim_library;
-    child.policy = ready.settings.text(Setting::policy);
-    child.masquerade = ready.settings.masquerades();
-    child.simulate = ready.settings.simulated();
-    child.device_memory = ready.settings.text(Setting::device_memory);
-    child.macos = ready.settings.text(Setting::macos);
-    child.start_method = ready.settings.text(Setting::start_method);
-    child.mac_like = ready.settings.on(Setting::mac_like);
+    take_device_settings(child, ready.settings);
     child.processes = ready.settings.jobs();
-    child.default_device = ready.settings.on(Setting::default_device);
-    child.keep_going = ready.settings.on(Setting::keep_going);
-    child.fallback = ready.settings.on(Setting::fallback);
     child.threads = std::max(1, cores / ready.settings.jobs());
     child.inherited = inherited_environment();
     if (need == Need::children && ready.settings.text(Setting::isolation) == "sandbox")

@@ -196,16 +196,11 @@ void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
     TORCH_CHECK(false, "Failed to create function state object for: ", kernel);
 }
 
-namespace {
-
-// As the rules name it.
 std::string name_in_rules(const c10::FunctionSchema& schema) {
     std::string name = schema.name().substr(std::string_view("aten::").size());
     if (!schema.overload_name().empty()) name += "." + schema.overload_name();
     return name;
 }
-
-}  // namespace
 
 std::string_view dispatch_name(const c10::OperatorHandle& op) {
     const std::string name = name_in_rules(op.schema());

@@ -121,6 +121,9 @@ class Rules {
 void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
                            c10::ArrayRef<at::Tensor> given, std::string_view dtype);
 
+// An op as the rules name it: with its overload, without "aten::".
+[[nodiscard]] std::string name_in_rules(const c10::FunctionSchema& schema);
+
 // The name by which the device's kernel of the op refuses a dtype, of a rule for some dtype or of the
 // list. Empty: not known.
 [[nodiscard]] std::string_view dispatch_name(const c10::OperatorHandle& op);

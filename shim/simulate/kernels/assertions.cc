@@ -6,6 +6,7 @@
 #include <string>
 
 #include "simulate/accelerator.h"
+#include "simulate/refusals.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -29,8 +30,7 @@ std::string_view first_line(std::string_view text) { return text.substr(0, text.
 }  // namespace
 
 void check_asserted(const c10::OperatorHandle& op, const c10::Error& error) {
-    std::string name = op.schema().name().substr(std::string_view("aten::").size());
-    if (!op.schema().overload_name().empty()) name += "." + op.schema().overload_name();
+    const std::string name = name_in_rules(op.schema());
     const std::string_view text = first_line(error.what_without_backtrace());
     const auto rows = std::ranges::equal_range(accelerator().assertions(), std::string_view(name),
                                                {}, &Assertion::op);

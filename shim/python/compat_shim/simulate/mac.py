@@ -8,7 +8,8 @@ import sys
 from .. import importing, record, settings
 
 ARM = "arm64"
-# Their code makes or loads binaries for this machine and has to know it; so has Python's own.
+# Packages that make or load binaries for this machine, so that they need the host's own answers; so do
+# Python's modules.
 TOLD_THE_TRUTH = frozenset(
     "torch functorch torchgen triton packaging pip setuptools pkg_resources distutils "
     "_distutils_hack wheel build mesonbuild skbuild scikit_build_core cmake ninja pybind11 Cython "
@@ -31,10 +32,10 @@ def install(environ=os.environ):
     # The second is a copy of the first, with another pickle.
     for package in ("multiprocessing", "multiprocess"):
         importing.after(f"{package}.context", functools.partial(_start_by, mac.start_method))
-    system = _System(mac.macos) if mac.alike else None
-    importing.after("platform", lambda module: _answer(module, system))
-    _replace(os, "uname", "os.uname", system and system.uname_of_os)
-    if system and _BIN not in environ.get("PATH", "").split(os.pathsep):
+    system = _System(mac.macos)
+    importing.after("platform", lambda module: _answer(module, system, mac.alike))
+    _replace(os, "uname", "os.uname", system.uname_of_os if mac.alike else None)
+    if mac.alike and _BIN not in environ.get("PATH", "").split(os.pathsep):
         environ["PATH"] = os.pathsep.join(filter(None, (_BIN, environ.get("PATH"))))
 
 
@@ -94,13 +95,9 @@ class _System:
         }
 
 
-QUESTIONS = ("system", "machine", "processor", "release", "version", "mac_ver", "libc_ver", "uname", "platform")
-
-
-def _answer(platform, system):
-    answers = system.answers(platform) if system else {}
-    for name in QUESTIONS:
-        _replace(platform, name, f"platform.{name}", answers.get(name))
+def _answer(platform, system, alike):
+    for name, answer in system.answers(platform).items():
+        _replace(platform, name, f"platform.{name}", answer if alike else None)
 
 
 def _replace(module, name, symbol, answer):

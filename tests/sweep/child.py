@@ -221,8 +221,7 @@ def optim_samples(info):
 def entries():
     for op in ops.op_db:
         if DTYPE in op.supported_dtypes("cpu"):
-            variant = "." + op.variant_test_name if op.variant_test_name else ""
-            yield f"ops/{op.name}{variant}", op_samples, op
+            yield f"ops/{transforms.name_of(op)}", op_samples, op
     for info in modules.module_db:
         if DTYPE in info.dtypes:
             yield f"modules/{info.name}", module_samples, info

@@ -125,7 +125,7 @@ def samples_under(way, op_samples):
     return transformed
 
 
-def _name(op):
+def name_of(op):
     return op.name + ("." + op.variant_test_name if op.variant_test_name else "")
 
 
@@ -134,7 +134,7 @@ def entries(op_samples, dtype):
     both = [*hop_db.hop_db, *ops.op_db]
     supported = [op for op in both if dtype in op.supported_dtypes("cpu")]
     for op in hop_db.hop_db:
-        yield f"hops/{_name(op)}", op_samples, op
+        yield f"hops/{name_of(op)}", op_samples, op
     for way in WAYS:
         for op in supported:
-            yield f"{way}/{_name(op)}", samples_under(way, op_samples), op
+            yield f"{way}/{name_of(op)}", samples_under(way, op_samples), op

@@ -35,7 +35,7 @@ constexpr unsigned kLockPauseUs = 10'000;
 constexpr std::int64_t kMostFiles = 4'000'000;
 // With the run's folder it can be opened, and unpacked from an archive.
 constexpr std::size_t kLongestName = PATH_MAX - 512;
-// Of what is in a run's folder and is no file of it, so many are named, by so many bytes.
+// Files that do not belong to the run: how many are named, and how many bytes of each name.
 constexpr std::size_t kNamedOthers = 1000, kLongestOther = 200;
 
 fs::path lock_of(const fs::path& folder) { return folder / "lock"; }

@@ -120,7 +120,7 @@ class Accelerator {
     virtual void prepare() const {}
     // Throws what is raised where a device was used before this process was forked.
     [[noreturn]] virtual void refuse_fork() const = 0;
-    // Throws upstream's error if no block of memory can have so many bytes.
+    // Throws upstream's error if one block of memory cannot be this large.
     virtual void check_block(std::int64_t /*bytes*/) const {}
     // Dtypes of its tensors, as torch.accelerator.get_device_capability() lists them.
     [[nodiscard]] virtual bool has_dtype(c10::ScalarType) const noexcept { return true; }

@@ -14,9 +14,9 @@
 
 #include "runtime/hooks.h"
 #include "simulate/accelerator.h"
-#include "simulate/kernels/assertions.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
+#include "simulate/kernels/assertions.h"
 #include "simulate/kernels/capability.h"
 #include "simulate/memory.h"
 #include "simulate/native_kernels.h"

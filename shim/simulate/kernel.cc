@@ -18,10 +18,10 @@
 
 #include "runtime/drawing.h"
 #include "simulate/cpu_aliases.h"
-#include "simulate/kernels/assertions.h"
 #include "simulate/device_checks.h"
 #include "simulate/dtype_promotion.h"
 #include "simulate/generator.h"
+#include "simulate/kernels/assertions.h"
 #include "simulate/kernels/zero_division.h"
 #include "simulate/memory.h"
 #include "simulate/note.h"

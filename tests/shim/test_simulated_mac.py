@@ -282,7 +282,7 @@ def test_nobody_listens_on_other_devices(child, device):
 
 
 def test_a_mac_like_process_compiles_and_installs_for_the_host(child, inductor_cache):
-    """Who makes or loads binaries is told the truth: torch, packaging, Python itself."""
+    """Packages that make or load binaries get the host's answers: torch, packaging, Python itself."""
     ran = child(
         """
 import ctypes.util, json, platform, sysconfig, torch

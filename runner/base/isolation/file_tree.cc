@@ -16,6 +16,7 @@ namespace {
 
 // Folders that are open at once: 32 KiB each.
 constexpr std::size_t kMostOpen = 32;
+
 struct CloseFolder {
     void operator()(DIR* folder) const { ::closedir(folder); }
 };

@@ -118,6 +118,7 @@ class SimulatedCuda(Devices):
     """cuda:0 and up, each with memory of its own. They are there from `install` on."""
 
     where = "cuda:0"
+
     def __init__(self, library, simulator, settings):
         self.model = Model("Simulated CUDA GPU", settings.capability, 108, 0, 164 << 10, 40 << 20)
         self._simulator = simulator

@@ -12,7 +12,7 @@ import stat
 import sys
 import time
 
-from _compat_harness import wanted_address
+from _compat_harness import torch_hook, wanted_address
 from _compat_harness.default_dtype import keep_default_dtype
 from _compat_harness.describe import Describer, from_suite, traceback_text
 from _compat_harness.events import Events
@@ -108,6 +108,7 @@ def main(argv):
     budget = TextBudget(arguments.events_bytes)
     maxfail = arguments.maxfail
     recorder = Recorder(events, describer, arguments.module, file, only, budget, maxfail, broken)
+    torch_hook.watch_import(lambda: recorder.ready_written)
     if arguments.default_dtype:
         keep_default_dtype(arguments.default_dtype)
     if arguments.random_stream > 0:

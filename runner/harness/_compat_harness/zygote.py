@@ -27,7 +27,7 @@ import time
 
 import _ctypes
 
-from _compat_harness import namespaces
+from _compat_harness import namespaces, torch_hook
 
 # A high number that suites do not use, as in events.py.
 _SOCKET_DESCRIPTOR = 220
@@ -51,6 +51,7 @@ def serve(number, names):
     sandbox = namespaces.settings()
     connection = _connection(number)
     before = set(sys.modules)
+    torch_hook.watch_import(lambda: False)
     for name in names:
         importlib.import_module(name)
     _imported.update((name, sys.modules[name]) for name in sys.modules.keys() - before)

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "runner/base/files.h"
 #include "runner/base/secrets.h"
 #include "runner/base/text.h"
 
@@ -25,9 +26,9 @@ void keep_stdout_for_programs() { stdout_is_for_programs = true; }
 
 void put(std::FILE* file, std::string_view text) {
     if (!file) return;
-    const bool written =
-        std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
-    if (!written && file == stdout && errno != EPIPE && first_error == 0) first_error = errno;
+    // Not by stdio, which loses the rest of a write that a signal interrupts (Ctrl-Z and `fg`).
+    const int error = write_all(::fileno(file), text);
+    if (file == stdout && error != EPIPE && first_error == 0) first_error = error;
 }
 
 void put_masked(std::FILE* file, std::string_view text) {

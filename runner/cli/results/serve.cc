@@ -40,7 +40,6 @@ Expected<ExitCode> serve_results(const ServeOptions& options,
               "note: everybody who reaches this address can read the results: logs, sources, "
               "settings\n");
     print(stderr, "Press Ctrl+C to stop.\n");
-    std::fflush(stdout);
     server->run([&pages](serve::Request request, serve::Respond respond) {
         pages.answer(std::move(request), std::move(respond));
     });

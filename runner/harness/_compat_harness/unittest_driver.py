@@ -412,9 +412,6 @@ class _Log:
         return self._broken or self._descriptor.is_file_of(self._stream)
 
     def write(self, text):
-        if self._is_forked():
-            return
-        self._tail = (self._tail + text)[-_TAIL:]
         self._line += text
         if "\n" in text:
             self.flush()
@@ -424,6 +421,7 @@ class _Log:
         text, self._line = self._line, ""
         if not text or self._is_forked():
             return
+        self._tail = (self._tail + text)[-_TAIL:]
         if not self._broken:
             try:
                 self._stream.write(text)

@@ -71,10 +71,14 @@ void expect_read_in_proportion(const Monster& monster, Broken broken) {
         EXPECT_EQ(broken(text), "") << size << " bytes";
         return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     };
-    const double large = seconds(4 * kSmall);
-    EXPECT_LT(large, kAnyway);
-    if (large > kLittle) {
-        EXPECT_LT(large, kAtMost * seconds(kSmall));
+    // Other programs slow down what fits no cache more than what does: the best of three.
+    for (int left = 3; left > 0; --left) {
+        const double large = seconds(4 * kSmall);
+        EXPECT_LT(large, kAnyway);
+        if (large <= kLittle) return;
+        const double most = kAtMost * seconds(kSmall);
+        if (large < most) return;
+        if (left == 1) EXPECT_LT(large, most);
     }
 }
 

@@ -63,7 +63,7 @@ def test_fork_is_the_default_where_it_is_asked_for(child):
     assert ran.answer == ["fork", "fork", *7 * [FORKED], False, [0]]
 
 
-def test_a_choice_of_the_program_comes_first(child):
+def test_a_choice_of_the_program_comes_first(starting_child):
     script = """
 import json, multiprocessing
 if __name__ == "__main__":
@@ -71,7 +71,7 @@ if __name__ == "__main__":
     import torch
     print(json.dumps(multiprocessing.get_start_method()))
 """
-    assert child(script, env=MAC).answer == "fork"
+    assert starting_child(script, env=MAC).answer == "fork"
 
 
 def test_programs_that_never_import_torch_spawn_as_well(child):
@@ -83,10 +83,10 @@ print(json.dumps([multiprocessing.get_start_method(), "torch" in sys.modules]))
 
 
 @pytest.mark.parametrize("env", [{}, {"TORCHDEVICE_SIMULATE": "cuda"}], ids=["redirected", "cuda"])
-def test_other_devices_leave_pythons_start_method_alone(child, env):
-    script = "import json, multiprocessing, torch; print(json.dumps(multiprocessing.get_start_method()))"
+def test_other_devices_leave_pythons_start_method_alone(child, warm_child, env):
+    script = "import json, multiprocessing; print(json.dumps(multiprocessing.get_start_method()))"
     plain = child(script, active=False).answer
-    assert child(script, env=env).answer == plain
+    assert warm_child("import torch\n" + script, env=env).answer == plain
 
 
 def test_copies_of_multiprocessing_spawn_too(child, tmp_path):
@@ -166,8 +166,8 @@ USES = [
 NO_USES = ["x.device", "torch.backends.mps.is_available()", "torch.ones(1)", "x.view(1, 1)", "torch.manual_seed(0)"]
 
 
-def test_mps_is_lost_in_a_process_forked_after_its_first_use(child):
-    ran = child(
+def test_mps_is_lost_in_a_process_forked_after_its_first_use(warm_child):
+    ran = warm_child(
         AFTER_FORK.format(before="x = torch.ones(1, device='mps')", calls=USES + NO_USES),
         env={**MAC, "PYTORCH_ENABLE_MPS_FALLBACK": "1"},
     )
@@ -180,16 +180,16 @@ def test_mps_is_lost_in_a_process_forked_after_its_first_use(child):
     assert total == 1 and "Traceback" not in ran.stderr
 
 
-def test_a_fork_before_the_first_use_has_mps(child):
-    ran = child(
+def test_a_fork_before_the_first_use_has_mps(warm_child):
+    ran = warm_child(
         AFTER_FORK.format(before="torch.backends.mps.is_available()", calls=["torch.ones(1, device='mps') + 1"]),
         env=MAC,
     )
     assert ran.answer == [["ok", False], None] and "Traceback" not in ran.stderr
 
 
-def test_cuda_tensors_are_lost_in_a_process_forked_after_their_first_use(child):
-    ran = child(
+def test_cuda_tensors_are_lost_in_a_process_forked_after_their_first_use(warm_child):
+    ran = warm_child(
         AFTER_FORK.format(before="x = torch.ones(1, device='cuda')", calls=["x + 1", "x.cpu()", "x.view(1, 1)"]),
         env={"TORCHDEVICE_SIMULATE": "cuda"},
     )
@@ -213,12 +213,13 @@ asked = {
 more = [sys.platform, platform.uname().processor, of_shell("sw_vers"), of_shell("sw_vers", "-productVersion"),
         platform.node() == os.uname().nodename, platform.python_version()]
 """
-ASKING = QUESTIONS + "import torch\nprint(json.dumps([asked, more]))\n"
+TELL = "print(json.dumps([asked, more]))\n"
+ASKING = QUESTIONS + "import torch\n" + TELL
 
 
 @pytest.mark.parametrize("word, macos, darwin", [("26", "26.4", "25.4.0"), ("15", "15.7", "24.6.0"), ("14.0", "14.0", "23.0.0")])
 def test_a_mac_like_python_answers_as_a_macs(child, word, macos, darwin):
-    asked, more = child(ASKING, env={**LIKE, "TORCHDEVICE_MACOS": word}).answer
+    asked, more = child(QUESTIONS + TELL, env={**LIKE, "TORCHDEVICE_MACOS": word}).answer
     node = os.uname().nodename
     version = f"Darwin Kernel Version {darwin}: simulated; root:xnu/RELEASE_ARM64"
     linkage = "-Mach-O" if sys.version_info >= (3, 13) else ""
@@ -236,9 +237,9 @@ def test_a_mac_like_python_answers_as_a_macs(child, word, macos, darwin):
     assert python == ".".join(map(str, sys.version_info[:3]))
 
 
-def test_without_the_option_the_host_answers(child):
-    asked, more = child(ASKING, env=MAC).answer
-    plain, plain_more = child(ASKING, active=False).answer
+def test_without_the_option_the_host_answers(child, starting_child):
+    asked, more = starting_child(ASKING, env=MAC).answer
+    plain, plain_more = child(QUESTIONS + TELL, active=False).answer
     assert (asked, more) == (plain, plain_more)
     assert asked["platform.system"] != "Darwin"
 
@@ -276,8 +277,8 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("device", ["", "cuda"])
-def test_nobody_listens_on_other_devices(child, device):
-    ran = child(ASKING, env={"TORCHDEVICE_SIMULATE": device or None, "TORCHDEVICE_MAC_LIKE": "on"})
+def test_nobody_listens_on_other_devices(starting_child, device):
+    ran = starting_child(ASKING, env={"TORCHDEVICE_SIMULATE": device or None, "TORCHDEVICE_MAC_LIKE": "on"})
     assert ran.answer[0]["platform.system"] != "Darwin" and ran.devices(kind="platform") == []
 
 
@@ -320,9 +321,9 @@ def test_a_tool_that_is_run_as_a_program_is_told_the_truth(child, tmp_path):
     assert ran.answer == [f"{os.uname().machine}\n", "arm64\n"]
 
 
-def test_lightning_finds_mps_by_the_processor(child):
+def test_lightning_finds_mps_by_the_processor(starting_child):
     """The question of its accelerator, from a package as Lightning is one."""
-    ran = child(
+    ran = starting_child(
         """
 import json, platform, torch
 print(json.dumps(torch.backends.mps.is_available() and platform.processor() in ("arm", "arm64")))
@@ -332,8 +333,8 @@ print(json.dumps(torch.backends.mps.is_available() and platform.processor() in (
     assert ran.answer is True
 
 
-def test_started_processes_are_mac_like_too(child):
-    ran = child(
+def test_started_processes_are_mac_like_too(starting_child):
+    ran = starting_child(
         "import json, subprocess, sys, torch\n"
         "print(json.dumps(subprocess.check_output([sys.executable, '-c', 'import platform; print(platform.machine())'], text=True)))",
         env=LIKE,

@@ -17,11 +17,11 @@ def raised(call, *args, **kwargs):
 
 
 @pytest.fixture
-def ask(child):
+def ask(warm_child):
     """ask(device, script, …): a process of its own, whose last line of output is JSON."""
 
     def run(device, script, **env):
-        return child(SETUP.format(device=device) + script, env={**DEVICES[device], **env})
+        return warm_child(SETUP.format(device=device) + script, env={**DEVICES[device], **env})
 
     return run
 
@@ -73,8 +73,8 @@ def test_pinned_memory_is_what_this_torch_has_on_a_mac(ask):
     assert on_device == "Only dense CPU tensors can be pinned"
 
 
-def test_code_for_cuda_meets_the_same_pinned_memory(child):
-    ran = child(
+def test_code_for_cuda_meets_the_same_pinned_memory(warm_child):
+    ran = warm_child(
         SETUP.format(device="cuda") + "print(json.dumps([raised(torch.ones(2).pin_memory), "
         "str(torch.empty(2, pin_memory=True).device)]))",
         env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "missing", "TORCHDEVICE_MASQUERADE": "off"},
@@ -113,16 +113,15 @@ print(json.dumps([
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_full_device_leaves_the_end_of_the_process_alone(ask, device):
-    ran = ask(
-        device,
-        FILL + """
+def test_a_full_device_leaves_the_end_of_the_process_alone(child, device):
+    ran = child(
+        SETUP.format(device=device) + FILL + """
 x = torch.ones(2, 2, device=d, requires_grad=True)
 (x @ x).sum().backward()
 print(json.dumps([raised(fill, lambda: torch.empty(1 << 10, device=d))[0],
                   raised(fill, lambda: torch.empty(1, device=d))[0]]))
 """,
-        TORCHDEVICE_DEVICE_MEMORY="8M",
+        env={**DEVICES[device], "TORCHDEVICE_DEVICE_MEMORY": "8M"},
     )
     assert ran.answer == ["OutOfMemoryError" if device == "cuda" else "RuntimeError"] * 2
     assert "Traceback" not in ran.stderr and "rror" not in ran.stderr

@@ -21,6 +21,10 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 namespace {
+// Bytes of a log below which the next ones are left to gather, and for how long. A pipe holds
+// 64 KiB.
+constexpr size_t kShortPiece = 16 << 10;
+constexpr Milliseconds kGathering{5};
 
 // A leaked process that SIGKILL has not ended after this time is reported as alive.
 constexpr Milliseconds kSweep{5000};
@@ -70,6 +74,7 @@ ChildProcess::ChildProcess(asio::io_context& io, Processes& processes, const Job
       forked_(forked),
       log_(job.log, job.log_bytes),
       output_(io),
+      read_timer_(io),
       retry_timer_(io),
       on_end_(std::move(on_end)) {}
 
@@ -105,9 +110,16 @@ void ChildProcess::signal_group(int signal) {
 
 // Reads one piece per turn of the loop, so that a flood does not starve other jobs. Asio only
 // waits: bytes that it read itself would be lost if the exit handler ran before the read handler.
+// After a short piece it lets the next ones gather, so that a log costs no wake-up a line.
 void ChildProcess::read() {
     when_readable(output_, [self = shared_from_this()] {
-        if (self->read_piece(self->buffer_.size()) > 0) self->read();
+        const size_t length = self->read_piece(self->buffer_.size());
+        if (length == 0) return;
+        if (length >= kShortPiece) return self->read();
+        self->read_timer_.expires_after(kGathering);
+        self->read_timer_.async_wait([self](const error_code& error) {
+            if (!error) self->read();
+        });
     });
 }
 
@@ -122,6 +134,12 @@ size_t ChildProcess::read_piece(size_t most) {
     return static_cast<size_t>(n);
 }
 
+void ChildProcess::stop_reading() {
+    read_timer_.cancel();
+    error_code ignored;
+    output_.close(ignored);
+}
+
 // Reads what the pipe holds now, which includes all output of the ended processes. Not up to the
 // end of file: a process may keep the pipe open for ever or write faster than we read.
 void ChildProcess::drain() {
@@ -132,8 +150,7 @@ void ChildProcess::drain() {
         if (n == 0) break;
         left -= static_cast<int>(n);
     }
-    error_code ignored;
-    output_.close(ignored);
+    stop_reading();
 }
 
 // The leader stays a zombie, so its pid is not reused, until no process of the job is left.
@@ -287,9 +304,8 @@ void ChildProcess::abandon() {
         std::this_thread::sleep_for(Milliseconds(1));
     forget();
     pid_ = 0;
-    error_code ignored;
     exit_.reset();
-    output_.close(ignored);
+    stop_reading();
     retry_timer_.cancel();
 }
 

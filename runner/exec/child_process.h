@@ -46,6 +46,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     void read();
     size_t read_piece(size_t most);
     void drain();
+    void stop_reading();
     void on_exit();
     void sweep();
     bool kill_leaked();
@@ -66,6 +67,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
     boost::asio::posix::stream_descriptor output_;
     std::unique_ptr<ExitWatch> exit_;
     std::unique_ptr<SandboxInit> init_;  // null: the child is our own
+    boost::asio::steady_timer read_timer_;
     boost::asio::steady_timer retry_timer_;
     SteadyTime sweep_deadline_{}, helpers_deadline_{};
     Milliseconds retry_delay_{2};

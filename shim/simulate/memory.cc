@@ -16,6 +16,7 @@
 #include "runtime/device_stats.h"
 #include "runtime/host_memory.h"
 #include "simulate/accelerator.h"
+#include "simulate/kernels/assertions.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -116,7 +117,7 @@ class Allocator final : public DeviceAllocator {
         default_copy_data(to, from, bytes);
     }
     bool initialized() override { return true; }
-    void emptyCache(MempoolId) override {}
+    void emptyCache(MempoolId) override { check_not_lost(); }
     void recordStream(const c10::DataPtr&, c10::Stream) override {}
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
         const DeviceFigures figures = device_figures(index);
@@ -125,6 +126,7 @@ class Allocator final : public DeviceAllocator {
     void resetAccumulatedStats(c10::DeviceIndex index) override { reset_device_accumulated(index); }
     void resetPeakStats(c10::DeviceIndex index) override { reset_device_peak(index); }
     std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex index) override {
+        check_not_lost();
         const DeviceFigures figures = device_figures(index);
         const std::int64_t total = std::min(figures.limit, host_memory().total);
         const std::int64_t free = std::max<std::int64_t>(0, total - figures.bytes.current);

@@ -15,6 +15,7 @@
 #include "runtime/silence.h"
 #include "simulate/accelerator.h"
 #include "simulate/kernel.h"
+#include "simulate/kernels/assertions.h"
 #include "simulate/memory.h"
 #include "simulate/native_kernels.h"
 
@@ -38,6 +39,24 @@ class SimulatedGuard final : public Guard {
     SimulatedGuard() : Guard(accelerator().type()) {}
     int current() const noexcept override { return current_device(); }
     int exchange(int index) const override { return exchange_device(index); }
+    // A device whose kernel's assertion failed answers nothing.
+    bool queryStream(const c10::Stream& stream) const override {
+        check_not_lost();
+        return Guard::queryStream(stream);
+    }
+    void synchronizeStream(const c10::Stream&) const override { check_not_lost(); }
+    void synchronizeDevice(c10::DeviceIndex) const override { check_not_lost(); }
+    void record(void** event, const c10::Stream& stream, c10::DeviceIndex index,
+                c10::EventFlag flag) const override {
+        check_not_lost();
+        Guard::record(event, stream, index, flag);
+    }
+    void block(void*, const c10::Stream&) const override { check_not_lost(); }
+    bool queryEvent(void* event) const override {
+        check_not_lost();
+        return Guard::queryEvent(event);
+    }
+    void synchronizeEvent(void*) const override { check_not_lost(); }
     // Autograd has one thread for each device; without it a backward pass on the device cannot run.
     c10::DeviceIndex deviceCount() const noexcept override {
         return static_cast<c10::DeviceIndex>(device_count());

@@ -94,19 +94,25 @@ def test_what_a_lost_device_still_does(on_cuda):
     ran = on_cuda(
         """
 x, host = torch.ones(4, device="cuda"), torch.ones(2)
+event, stream = torch.cuda.Event(enable_timing=True), torch.cuda.Stream()
+event.record(); torch.cuda.synchronize()
 loss = F.nll_loss(x[None].log_softmax(1).requires_grad_(), torch.tensor([2], device="cuda"))
 raised(lambda: x[torch.tensor([9], device="cuda")])
 def kind(call, *args, **kwargs):
     error = raised(call, *args, **kwargs)
     return error and [error[0], error[1].partition("\\n")[0]]
 print(json.dumps([[kind(call) for call in (lambda: x + 1, x.cpu, lambda: x.copy_(host[0]), lambda: str(x), loss.backward,
-    lambda: host.cuda(), torch.cuda.synchronize, lambda: torch.empty(2, device="cuda"), lambda: x.sum().item())],
-    kind(lambda: host + 1), x.shape[0], torch.cuda.is_available(), str(x.device)]))
+    lambda: host.cuda(), torch.cuda.synchronize, lambda: torch.empty(2, device="cuda"), lambda: x.sum().item(),
+    event.record, event.query, event.synchronize, event.wait, lambda: event.elapsed_time(event), stream.query,
+    stream.synchronize, lambda: stream.wait_event(event), lambda: stream.wait_stream(torch.cuda.current_stream()),
+    stream.record_event, torch.accelerator.synchronize, torch.cuda.mem_get_info, torch.cuda.empty_cache)],
+    kind(lambda: host + 1), x.shape[0], torch.cuda.is_available(), str(x.device), torch.cuda.memory_allocated() > 0,
+    kind(lambda: torch.cuda.Event()), torch.cuda.current_device()]))
 """
     )
     refused, *kept = ran.answer
-    assert refused == [["AcceleratorError", "CUDA error: device-side assert triggered"]] * 9
-    assert kept == [None, 4, True, "cuda:0"]
+    assert refused == [["AcceleratorError", "CUDA error: device-side assert triggered"]] * 22
+    assert kept == [None, 4, True, "cuda:0", True, None, 0]
 
 
 def test_what_host_code_checks_is_no_assertion(on_cuda):

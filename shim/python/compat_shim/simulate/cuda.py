@@ -38,22 +38,32 @@ class Cuda:
         torch._C._jit_override_can_fuse_on_gpu(False)
         if torch.distributed.is_available() and not nccl.install(torch, self._library, self._settings):
             process_groups.apply(torch, functools.partial(self._library.note, "stub"))
-        _synchronize(self._simulator)
+        _report_assertions(self._simulator)
         # Between devices that NCCL does not connect, as where two tensors are on one device.
         torch.cuda.nccl.is_available = lambda tensors: False
 
 
-def _synchronize(simulator):
-    """It reports that a kernel's assertion failed."""
+# Beside what asks through the device's guard (simulate/simulate.cc).
+_ASKS_THE_DEVICE = (
+    ("torch._C", "_cuda_synchronize"),
+    ("torch._C", "_cuda_emptyCache"),
+    ("torch._C._cudart", "cudaMemGetInfo"),
+    ("torch._C._CudaEventBase", "elapsed_time"),
+)
 
-    def checked(synchronize):
-        def _cuda_synchronize():
+
+def _report_assertions(simulator):
+    """After a kernel's assertion failed, whatever asks the device says so."""
+
+    def checked(original):
+        def asking(*args, **kwargs):
             simulator.check_not_lost()
-            synchronize()
+            return original(*args, **kwargs)
 
-        return _cuda_synchronize
+        return asking
 
-    patching.patch("torch._C", "_cuda_synchronize", checked)
+    for owner, name in _ASKS_THE_DEVICE:
+        patching.patch(owner, name, checked)
 
 
 def _resized_storages(torch, simulator):

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "runner/base/names.h"
 #include "runner/base/nearest.h"
@@ -107,6 +109,14 @@ std::optional<std::string> refuse_command(const std::vector<std::string>& words)
     return fmt::format("no command and no suite is named \"{}\": {}", words[0], guess);
 }
 
+struct RemovedOption {
+    std::string_view command, option, instead;
+};
+constexpr std::array<RemovedOption, 1> kRemovedOptions{
+    {{"scan", "--verify",
+      "write a patch with `scan --fix --patch FILE`, run the tests before and after `git apply "
+      "FILE`, and ask `runner compare` what changed"}}};
+
 // One sentence with advice.
 std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error) {
     const CLI::App* command = &app;
@@ -128,6 +138,9 @@ std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error)
                            guess.empty() ? advice : guess);
     }
     const std::string option = dashed->substr(0, dashed->find('='));
+    for (const RemovedOption& row : kRemovedOptions)
+        if (option == row.option && command->get_name() == row.command)
+            return fmt::format("{} was removed: {}", option, row.instead);
     std::vector<std::string> known;
     for (const CLI::Option* row : command->get_options())
         for (const std::string& name : row->get_lnames()) known.push_back("--" + name);

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include "runner/base/files.h"
@@ -15,8 +14,6 @@
 #include "runner/display/scan_report.h"
 #include "runner/prepare/share.h"
 #include "runner/run/scan/scan_sources.h"
-#include "runner/run/scan/verify_fixes.h"
-#include "suites/units.h"
 
 namespace compat::cli {
 
@@ -37,13 +34,6 @@ struct ScanRequest {
     bool check = false;
     bool fix = false;
     bool write = false;
-    bool verify = false;
-    std::string project;  // a folder; empty: the one above the paths
-    std::chrono::milliseconds limit = std::chrono::minutes(30);
-
-    [[nodiscard]] FixRequest fix_request() const {
-        return {paths, torch, patch, write, project, limit, device};
-    }
 };
 
 // The Python that reads the sources, and the version of torch that replacements are for.
@@ -91,18 +81,15 @@ Expected<ExitCode> scan_or_fix(const ScanRequest& request, const config::Invocat
     if (const auto ok = check_request(request); !ok) return tl::unexpected(ok.error());
     const auto share = prepare::find_share();
     if (!share) return tl::unexpected(share.error());
-    if (request.verify) return verify_and_fix(request.fix_request(), invocation, *share);
     config::Invocation own = invocation;
     if (request.fix && request.torch.empty()) own.project = run::project_above(request.paths);
     const auto settings = config::Settings::resolve(own, nullptr);
     if (!settings) return tl::unexpected(settings.error());
     const auto sources = sources_of(request, *settings, *share);
     if (!sources) return tl::unexpected(sources.error());
-    if (request.fix) {
-        FixRequest fix = request.fix_request();
-        fix.torch = sources->torch;
-        return fix_sources(fix, *settings, *share);
-    }
+    if (request.fix)
+        return fix_sources({request.paths, sources->torch, request.write, request.device},
+                           request.patch, *settings, *share);
     auto scan = run::scan_sources(*sources, *share);
     if (!scan) return tl::unexpected(scan.error());
     if (!request.records.empty()) {
@@ -144,30 +131,10 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
     app.add_flag("--write", request->write, "with --fix: change the files")
         ->needs(fix)
         ->excludes(patch);
-    auto* verify =
-        app.add_flag("--verify", request->verify,
-                     "with --fix: keep what leaves the project's tests as they are, in a copy")
-            ->needs(fix);
     app.add_option("--device", request->device,
                    "with --fix: write EXPRESSION for a device, such as a name of your own")
         ->type_name("EXPRESSION")
-        ->needs(fix)
-        ->excludes(verify);
-    app.add_option("--project", request->project,
-                   "with --verify: the folder with the tests [the one above the PATHs]")
-        ->type_name("DIR")
-        ->needs(verify);
-    app.add_option_function<std::string>(
-           "--limit",
-           [request](const std::string& text) {
-               const auto limit = suites::parse_duration(text);
-               if (!limit)
-                   throw CLI::ValidationError("--limit", text + " is not a duration, such as 30m");
-               request->limit = *limit;
-           },
-           "with --verify: time to find what breaks tests [30m]")
-        ->type_name("TIME")
-        ->needs(verify);
+        ->needs(fix);
     app.add_option("--json", request->json, "also write all sites to FILE")->type_name("FILE");
     app.add_option("--record", request->records,
                    "mark what ran by a record of `runner exec --record`; repeatable")
@@ -186,16 +153,14 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
 Command scan_command() {
     return {"list what Python code uses CUDA for, and what to write instead",
             {Setting::python},
-            "Reads the sources and runs nothing; --verify runs the tests, in a copy. Only\n"
-            "--fix --write changes the sources. The comment\n"
-            "`# noqa: CUDA001` in the line of a site suppresses it.\n"
+            "Reads the sources and runs nothing. Only --fix --write changes the sources. The\n"
+            "comment `# noqa: CUDA001` in the line of a site suppresses it.\n"
             "Examples:\n"
             "  runner scan src train.py\n"
             "  runner scan . --python .venv/bin/python --json cuda.json\n"
             "  runner exec --record train.jsonl -- python train.py\n"
             "  runner scan . --record train.jsonl\n"
             "  runner scan . --fix --patch neutral.patch\n"
-            "  runner scan . --fix --verify --write\n"
             "  runner scan . --check",
             add_scan};
 }

@@ -11,16 +11,9 @@ namespace compat::display {
 namespace {
 int first_error = 0;
 bool stdout_is_for_programs = false;
-int muted = 0;
 }  // namespace
 
-std::FILE* people() {
-    if (muted > 0) return nullptr;
-    return stdout_is_for_programs ? stderr : stdout;
-}
-
-Muted::Muted() { ++muted; }
-Muted::~Muted() { --muted; }
+std::FILE* people() { return stdout_is_for_programs ? stderr : stdout; }
 
 void keep_stdout_for_programs() { stdout_is_for_programs = true; }
 

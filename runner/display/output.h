@@ -20,18 +20,9 @@ void put_masked(std::FILE* file, std::string_view text);
 [[nodiscard]] int output_error();
 
 // The stream for people's text that is no error: stdout, or stderr after
-// keep_stdout_for_programs(). Null while it is muted.
+// keep_stdout_for_programs().
 [[nodiscard]] std::FILE* people();
 void keep_stdout_for_programs();
-
-// Drops text for people while it lives: that of runs whose results another command sums up.
-class Muted {
-  public:
-    Muted();
-    ~Muted();
-    Muted(const Muted&) = delete;
-    Muted& operator=(const Muted&) = delete;
-};
 
 // A function that prints lines, with control characters escaped.
 [[nodiscard]] std::function<void(std::string_view line)> say_to(std::FILE* file);

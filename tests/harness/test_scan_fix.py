@@ -38,5 +38,5 @@ def test_a_file_that_is_edited_meanwhile_is_left(fix, monkeypatch, tmp_path, cap
     fix.main(2, "2.13", "--write", "--", str(file))
     out = json.loads(capsys.readouterr().out)
     assert file.read_bytes() == (EDITED if edited else NEW)
-    assert out["conflict"] == edited and len(out["changes"]) == (not edited) and list(tmp_path.iterdir()) == [file]
+    assert out["conflict"] == edited and out["changes"] == out["files"] == (not edited) and list(tmp_path.iterdir()) == [file]
     assert [one["reason"] for one in out["skipped"]] == (["left as it is: it was changed meanwhile: run it again"] if edited else [])

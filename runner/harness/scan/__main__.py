@@ -1,7 +1,7 @@
 """Lists the sites in Python files that name CUDA, as one JSON object on stdout.
 
     python scan PATH...
-    python scan --fix VERSION [--write] [--only FILE] PATH...   needs LibCST (fix.py)
+    python scan --fix VERSION [--write] [--device EXPRESSION] PATH...   needs LibCST (fix.py)
 
 `runner scan` runs this folder with any Python from 3.9 on. It reads files and imports none of them; it
 writes nothing but its output. The Python decides which syntax is understood.

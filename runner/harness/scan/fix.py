@@ -1,10 +1,10 @@
 """Writes the replacements that fit by themselves, for `runner scan --fix`: as a patch, or into the files.
 
-    python scan --fix VERSION [--write] [--device EXPRESSION] [--only FILE] PATH...
+    python scan --fix VERSION [--write] [--device EXPRESSION] PATH...
 
-VERSION is the torch that the code runs with. EXPRESSION is written for a device. FILE limits it to some sites: lines "REAL PATH:PLACE", with
-the places that it prints. LibCST changes the expressions of the sites and keeps every other byte. A file is changed as a
-whole or not at all: the result has to parse, and each change has to be found. Not here: what a site is
+VERSION is the torch that the code runs with. EXPRESSION is written for a device. LibCST changes the expressions of the
+sites and keeps every other byte. A file is changed as a whole or not at all: the result has to parse, and each change has
+to be found. Not here: what a site is
 (sites.py), and which replacement it has (cuda_uses.json).
 """
 import argparse
@@ -77,20 +77,16 @@ class Rewriter(cst.CSTTransformer):
             args=[cst.Arg(cst.parse_expression(source), comma=comma), *updated_node.args])
 
 
-def edits_of(finder, text, marked, options, without, wanted):
-    """(sites that are changed, {(kind, span): new source}). A site's place is where its node ends, which no
-    other site's does. wanted(place): whether to change it."""
+def edits_of(finder, text, marked, options, without):
+    """(number of sites that are changed, {(kind, span): new source})."""
     lines = text.removeprefix("\ufeff").split("\n")
-    edits, changed = {}, []
+    edits, changed = {}, 0
     for site in sorted(finder.sites, key=lambda one: (one.node.lineno, one.node.col_offset)):
         if not site.fix or site.fix in without or sites.is_suppressed(site, finder, marked):
             continue
         if site.use.fix_torch and release(options.torch) < release(site.use.fix_torch):
             continue
-        place = "%d:%d" % span(site.node, lines)[1]
-        if not wanted(place):
-            continue
-        changed.append({"place": place, "line": site.node.lineno, "symbol": site.symbol, "write": site.write})
+        changed += 1
         for kind, node, source in sites.edits(site):
             edits[kind, span(node, lines)] = options.device if source == sites.DEVICE else source
     return changed, edits
@@ -154,7 +150,6 @@ def options_of(words):
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--device", default=sites.DEVICE)
-    parser.add_argument("--only")
     return parser.parse_args(words)
 
 
@@ -166,10 +161,6 @@ def main(form, *words):
     if not is_expression(options.device):
         sys.stdout.write(json.dumps({"format": form, "error": f"--device {options.device}: not a Python expression"}) + "\n")
         return
-    only = None
-    if options.only:
-        with open(options.only, encoding="utf-8", errors="surrogateescape") as file:
-            only = set(file.read().splitlines())
     uses = table.load()
     skipped, read = [], []
 
@@ -196,16 +187,14 @@ def main(form, *words):
     without = {"method"} if "cuda" in own else set()
     rewritten = []
     for path, data, finder in read:
-        real = os.path.realpath(path)
         try:
             text = data.decode("utf-8")
-            changed, edits = edits_of(finder, text, sites.suppressed_lines(text, uses.code), options, without,
-                                      lambda place: only is None or f"{real}:{place}" in only)
+            changed, edits = edits_of(finder, text, sites.suppressed_lines(text, uses.code), options, without)
             if edits:
                 rewritten.append((path, data, rewrite(data, edits), changed))
         except (OSError, ValueError, IndexError, SyntaxError, RecursionError, cst.ParserSyntaxError) as error:
             skip(path, 0, f"left as it is: {error}")
-    patch, changes, conflict = [], [], False
+    patch, changes, files, conflict = [], 0, 0, False
     # An interrupt leaves all files as they were, or comes too late.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     for path, data, new, changed in rewritten:
@@ -217,8 +206,8 @@ def main(form, *words):
             conflict = conflict or isinstance(error, Changed)
             continue
         patch += patch_of(path, data, new)
-        changes += [{"file": path, "real": os.path.realpath(path), **change} for change in changed]
+        changes, files = changes + changed, files + 1
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    output = {"format": form, "patch": "".join(patch), "changes": changes, "skipped": skipped, "own_cuda": bool(without),
-              "conflict": conflict}
+    output = {"format": form, "patch": "".join(patch), "changes": changes, "files": files, "skipped": skipped,
+              "own_cuda": bool(without), "conflict": conflict}
     sys.stdout.write(json.dumps(output) + "\n")

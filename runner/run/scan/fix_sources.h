@@ -1,8 +1,7 @@
 // The replacements that `runner scan --fix` writes by itself, made by LibCST in an environment of
-// the runner's own. Not for finding sites (scan_sources.h), nor for testing them (verify_fixes.h).
+// the runner's own. Not for finding sites (scan_sources.h).
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -11,44 +10,26 @@
 
 namespace compat::run {
 
-struct Replacement {
-    std::string file;            // as the paths name it
-    std::filesystem::path real;  // without symbolic links
-    std::string place;           // in the file; unique there
-    int line = 0;
-    std::string symbol;  // what is replaced: "torch.cuda.synchronize"
-    std::string write;   // by what, for people
+struct FixRequest {
+    std::vector<std::string> paths;
+    std::string torch;   // version that the code runs with
+    bool write = false;  // into the files
+    std::string device;  // expression for a device; empty: the default
 };
 
 struct FixResult {
     std::string patch;
-    std::vector<Replacement> changes;  // by file and line
+    long changes = 0, files = 0;
     bool own_cuda = false;             // a class of the code has a .cuda() of its own
     std::vector<std::string> skipped;  // "file:line: reason"
     bool conflict = false;             // a file was edited while it was to be written: skipped
-
-    [[nodiscard]] long files() const;
 };
 
-struct FixOptions {
-    std::string torch;                               // version that the code runs with
-    bool write = false;                              // into the files
-    const std::vector<Replacement>* only = nullptr;  // null: all
-    std::string device = {};                         // expression for a device; empty: the default
-};
-
-class Fixer {
-  public:
-    // Makes the environment. Errors: environment, for example if there is no network.
-    [[nodiscard]] static Expected<Fixer> create(const config::Settings& settings,
-                                                const prepare::Share& share,
-                                                const prepare::Say& say);
-    [[nodiscard]] Expected<FixResult> fix(const std::vector<std::string>& paths,
-                                          const FixOptions& options) const;
-
-  private:
-    Fixer(std::filesystem::path python, std::filesystem::path scanner);
-    std::filesystem::path python_, scanner_;
-};
+// Makes the environment if it is missing. Errors: environment, for example if there is no network;
+// usage, if `device` is no expression.
+[[nodiscard]] Expected<FixResult> fix_sources(const FixRequest& request,
+                                              const config::Settings& settings,
+                                              const prepare::Share& share,
+                                              const prepare::Say& say);
 
 }  // namespace compat::run

@@ -1,18 +1,19 @@
 #include "runner/run/scan/scan_sources.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
 #include "runner/prepare/tool.h"
-#include "runner/run/scan/tested_project.h"
 
 namespace compat::run {
 
@@ -37,6 +38,21 @@ fs::path real_path(const fs::path& path) {
     std::error_code error;
     auto real = fs::weakly_canonical(fs::absolute(path, error), error);
     return error ? path : real;
+}
+
+fs::path project_above(const std::vector<std::string>& paths) {
+    // Files at the top of a project.
+    constexpr std::array<std::string_view, 7> kProjectFiles{
+        "suite.json", "pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", ".git"};
+    std::error_code error;
+    fs::path folder = real_path(paths.front());
+    for (const std::string& path : paths)
+        while (!is_inside(real_path(path), folder)) folder = folder.parent_path();
+    if (!fs::is_directory(folder, error)) folder = folder.parent_path();
+    for (fs::path above = folder; above != above.parent_path(); above = above.parent_path())
+        for (const std::string_view file : kProjectFiles)
+            if (fs::exists(above / file, error)) return above;
+    return folder;
 }
 
 namespace {

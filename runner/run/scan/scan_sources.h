@@ -28,6 +28,10 @@ struct Sources {
 // The path without symbolic links; as it is, if that fails.
 [[nodiscard]] std::filesystem::path real_path(const std::filesystem::path& path);
 
+// The folder above all `paths` that has a project's files (pyproject.toml, .git), else that of the
+// first.
+[[nodiscard]] std::filesystem::path project_above(const std::vector<std::string>& paths);
+
 // What device records say of the files of a scan.
 class RecordsOfScan {
   public:

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runner/base/exit_code.h"
+#include "runner/base/signals/termination.h"
 #include "runner/base/text.h"
 #include "runner/cli/command_line.h"
 #include "runner/display/output.h"
@@ -45,7 +46,7 @@ int run_program(int argc, char** argv) {
         const auto& parsed = std::get<Parsed>(line);
         if (parsed.json_progress) display::keep_stdout_for_programs();
         const auto code = parsed.action();
-        if (!code && exec::is_termination_pending()) {
+        if (!code && is_termination_pending()) {
             // A tool that the signal ended, too.
             display::print(stderr, "runner: interrupted\n");
             return static_cast<int>(ExitCode::interrupted);

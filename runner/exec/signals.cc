@@ -1,6 +1,5 @@
 #include "runner/exec/signals.h"
 
-#include <algorithm>
 #include <csignal>
 
 #include "runner/base/exit_code.h"
@@ -37,15 +36,6 @@ void restore_ignored_signals() {
 }
 
 void block_termination_signals() { mask(SIG_BLOCK); }
-
-bool is_termination_pending() {
-    sigset_t pending;
-    ::sigpending(&pending);
-    // Linux keeps a blocked signal pending although it is ignored, as SIGHUP under nohup.
-    return std::any_of(kTerminationSignals.begin(), kTerminationSignals.end(), [&](int signal) {
-        return sigismember(&pending, signal) == 1 && !is_ignored(signal);
-    });
-}
 
 Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)
     : handlers_(std::move(handlers)), set_(io, SIGINT, SIGTERM, SIGUSR1) {

@@ -16,8 +16,6 @@ void restore_ignored_signals();
 // kTerminationSignals and SIGUSR1 stay pending until a loop handles them, so that a run stores
 // that it was interrupted, and why.
 void block_termination_signals();
-// Whether one of kTerminationSignals came since then and no loop has handled it.
-[[nodiscard]] bool is_termination_pending();
 
 struct SignalHandlers {
     std::function<void(std::string reason)> stop;  // kTerminationSignals

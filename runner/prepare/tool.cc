@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <ranges>
@@ -28,6 +30,7 @@
 
 #include "runner/base/files.h"
 #include "runner/base/host.h"
+#include "runner/base/signals/termination.h"
 
 namespace compat::prepare {
 
@@ -57,9 +60,10 @@ void unblock_signals() {
 // Runs in the tool between fork and exec. The tool ends with the runner, which holds the lock on
 // the cache entry; alarm(2) survives exec. So would the runner's blocked signals: Ctrl-C ends a
 // tool at once, and the runner, which has it pending, handles it then.
-void limit_tool(const Tool& tool) {
+void limit_tool(const Tool& tool, bool own_group = false) {
     unblock_signals();
     end_with_parent(SIGTERM);
+    if (own_group) ::setpgid(0, 0);
     ::alarm(tool.limit_s);
 }
 
@@ -112,35 +116,57 @@ std::string written_to(std::FILE* file, size_t most) {
     return text;
 }
 constexpr size_t kMostErrors = 64 << 10, kMostOutput = 1 << 30;
+// Of a tool with a time limit, which is somebody's program.
+constexpr off_t kMostLogged = 64 << 20;
 
-std::string end_of(const Tool& tool, int status) {
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && tool.limit_s > 0)
-        return fmt::format("timed out after {} s", tool.limit_s);
+// Why a tool was ended before its time.
+enum class Ended { no, limit, output, interrupted };
+
+std::string end_of(const Tool& tool, Ended ended, int status) {
+    if (ended == Ended::output) return fmt::format("wrote more than {} MiB", kMostLogged >> 20);
+    const bool alarm = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM && tool.limit_s > 0;
+    if (alarm || ended == Ended::limit) return fmt::format("timed out after {} s", tool.limit_s);
     if (WIFSIGNALED(status))
         return fmt::format("was killed by signal {} ({})", WTERMSIG(status),
                            ::strsignal(WTERMSIG(status)));
     return fmt::format("failed with exit code {}", WEXITSTATUS(status));
 }
 
-tl::unexpected<Error> failed(const Tool& tool, int status, const std::string& line,
+tl::unexpected<Error> failed(const Tool& tool, const std::string& end, const std::string& line,
                              std::string advice) {
     return fail(ErrorKind::environment,
-                fmt::format("{} {}{}{}", fmt::join(tool.argv, " "), end_of(tool, status),
+                fmt::format("{} {}{}{}", fmt::join(tool.argv, " "), end,
                             line.empty() ? "" : ": ", line),
                 std::move(advice));
 }
 
-// A program may ignore its alarm. Waits for the end of one with a limit; whether it was killed.
-bool kill_after_limit(const Tool& tool, bp::child& child) {
-    constexpr std::chrono::seconds kAfterAlarm{2};
-    const auto until =
-        std::chrono::steady_clock::now() + std::chrono::seconds{tool.limit_s} + kAfterAlarm;
+off_t size_of(std::FILE* file) {
+    struct stat found{};
+    return ::fstat(::fileno(file), &found) == 0 ? found.st_size : 0;
+}
+
+// A program may ignore its alarm, or SIGTERM. `why` is asked until it ends.
+Ended wait_for_end(const Tool& tool, bp::child& child, const std::function<Ended()>& why) {
+    using std::chrono::milliseconds, std::chrono::seconds, std::chrono::steady_clock;
+    constexpr seconds kAfterSignal{2};
+    const auto late = steady_clock::now() + seconds{tool.limit_s} + kAfterSignal;
     std::error_code error;
-    while (tool.limit_s > 0 && child.running(error) && !error) {
-        if (std::chrono::steady_clock::now() > until) return ::kill(child.id(), SIGKILL) == 0;
-        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    Ended ended = Ended::no;
+    steady_clock::time_point kill_at{};
+    for (milliseconds pause{1}; child.running(error) && !error;
+         pause = std::min(pause * 2, milliseconds{16})) {
+        const auto now = steady_clock::now();
+        if (ended != Ended::no) {
+            if (now > kill_at) ::kill(child.id(), SIGKILL);
+        } else {
+            ended = tool.limit_s > 0 && now > late ? Ended::limit : why();
+            if (ended != Ended::no) ::kill(child.id(), SIGTERM);
+            kill_at = now + kAfterSignal;
+        }
+        std::this_thread::sleep_for(pause);
     }
-    return false;
+    child.wait(error);
+    return ended;
 }
 
 }  // namespace
@@ -196,26 +222,37 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     if (!file)
         return fail(ErrorKind::io, "cannot write the log", "choose a writable folder",
                     log.string());
-    std::fseek(file.get(), 0, SEEK_END);
-    const long before = std::ftell(file.get());
+    const off_t before = size_of(file.get());
+    // Whoever starts a program with a limit wants an end of what that starts, too. The others may
+    // ask on the terminal (git), which only one group can.
+    const bool own_group = tool.limit_s > 0;
     std::error_code error;
     std::unique_lock lock(spawn_mutex);
     bp::child child(
         bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), (bp::std_out & bp::std_err) > file.get(),
         bp::std_in < (tool.input.empty() ? "/dev/null" : tool.input.string()),
-        bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
+        bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool, own_group); }, error);
     lock.unlock();
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
-    const bool killed = kill_after_limit(tool, child);
-    child.wait(error);
-    const int status = killed ? SIGALRM : child.native_exit_code();
+    const Ended ended = wait_for_end(tool, child, [&] {
+        if (is_termination_pending()) return Ended::interrupted;
+        const bool too_much = own_group && size_of(file.get()) - before > kMostLogged;
+        return too_much ? Ended::output : Ended::no;
+    });
+    const int status = child.native_exit_code();
+    const bool by_alarm = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    if (own_group && (by_alarm || ended != Ended::no)) ::kill(-child.id(), SIGKILL);
+    if (ended == Ended::interrupted)
+        return fail(ErrorKind::interrupted, fmt::format("{} was interrupted", tool.argv.front()));
     if (status == 0) return {};
-    const std::string text = read_file(log).value_or("");
-    return failed(tool, status,
-                  relevant_line(text.substr(std::min(text.size(), static_cast<size_t>(before)))),
+    const off_t written = std::max<off_t>(0, size_of(file.get()) - before);
+    const std::string text =
+        read_file(log, std::min<std::uint64_t>(kMostErrors, static_cast<std::uint64_t>(written)))
+            .value_or("");
+    return failed(tool, end_of(tool, ended, status), relevant_line(text),
                   fmt::format("see the output in {}", log.string()));
 }
 
@@ -238,13 +275,13 @@ Expected<std::string> output_of(const Tool& tool) {
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
                     fmt::format("cannot start {}: {}", program->string(), error.message()));
-    const bool killed = kill_after_limit(tool, child);
-    child.wait(error);
-    const int status = killed ? SIGALRM : child.native_exit_code();
+    const Ended ended = wait_for_end(tool, child, [] { return Ended::no; });
+    const int status = child.native_exit_code();
     std::string text = written_to(output.get(), kMostOutput);
     if (status == 0) return text;
     const std::string reason = relevant_line(written_to(errors.get(), kMostErrors));
-    return failed(tool, status, reason.empty() ? relevant_line(text) : reason, {});
+    return failed(tool, end_of(tool, ended, status),
+                  reason.empty() ? relevant_line(text) : reason, {});
 }
 
 Expected<void> start_tool(const Tool& tool, std::chrono::milliseconds watched) {
@@ -275,7 +312,7 @@ Expected<void> start_tool(const Tool& tool, std::chrono::milliseconds watched) {
     }
     const int status = child.native_exit_code();
     if (status == 0) return {};
-    return failed(tool, status, {}, {});
+    return failed(tool, end_of(tool, Ended::no, status), {}, {});
 }
 
 }  // namespace compat::prepare

@@ -26,7 +26,9 @@ struct Tool {
 };
 
 // Appends stdout and stderr to `log`. A signal or an exit code other than 0 is an error that names
-// the command, the relevant line of its output, and the log.
+// the command, the relevant line of its output, and the log. With a limit, what the tool started
+// ends with it, and more than 64 MiB of output end it. A blocked signal that ends the runner ends
+// it, too: error interrupted.
 [[nodiscard]] Expected<void> run_tool(const Tool& tool, const std::filesystem::path& log);
 
 // Returns stdout. Errors as for run_tool, with the relevant line of stderr, else of stdout.

@@ -229,6 +229,27 @@ def test_a_dry_run_writes_nothing_and_old_runs_go(runner, matrix):
     assert "planets, cpu: 1 module, about 0." in known.out
 
 
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_notify_that_hangs_and_resume_tells_again(runner, program, matrix, running, unique_sleep_seconds, asked):
+    """Sent to the runner alone, as `timeout` and a job's cancellation do."""
+    change(matrix, columns=[{"name": "cpu", "shim": "off", "isolation": "off"}],
+           notify=["sh", "-c", f"[ -e told.json ] || {{ touch told.json; trap '' TERM; sleep {unique_sleep_seconds}; true; }}; cat >told.json"])
+    process = subprocess.Popen([program, "nightly", "nightly.json"], cwd=matrix, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not running(unique_sleep_seconds):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(asked)
+    out = process.communicate(timeout=20)[0]
+    assert process.returncode == 130 and "--resume` goes on" in out, out
+    assert not running(unique_sleep_seconds)
+    first = summary(matrix)
+    assert first["finished"] is None and first["problems"] == []
+    done = runner("nightly", "nightly.json", "--resume")
+    assert done.code == 0 and f"complete already: {first['cells'][0]['run']}\n" in done.out, done.out + done.err
+    assert json.loads((matrix / "told.json").read_text()) == summary(matrix)
+
+
 def test_a_name_that_is_no_path_beside_the_file_is_a_shipped_suite(runner, tmp_path):
     write(tmp_path, {"format": 1, "suites": [{"suite": "conformance"}, {"suite": "none"}], "columns": [{"name": "cpu", "shim": "off"}]})
     # Two folders that are there only for the working folder.

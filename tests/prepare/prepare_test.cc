@@ -4,7 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -118,6 +121,59 @@ TEST(Tool, EndsOneThatIgnoresItsLimit) {
     const auto read = output_of(tool);
     ASSERT_FALSE(read);
     EXPECT_THAT(read.error().message, HasSubstr("timed out after 1 s"));
+}
+
+TEST(Tool, EndsWhatItStartedAtItsLimit) {
+    const test::TempTree tree;
+    const fs::path late = tree.root() / "late";
+    Tool tool{{"sh", "-c", "(sleep 2; echo here >late) & wait"}, tree.root()};
+    tool.limit_s = 1;
+    ASSERT_FALSE(run_tool(tool, tree.root() / "log"));
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    EXPECT_FALSE(fs::exists(late));
+}
+
+TEST(Tool, ItsLongOutputIsNotHeldInMemory) {
+    const test::TempTree tree;
+    const auto max_rss = [] {
+        rusage used{};
+        ::getrusage(RUSAGE_SELF, &used);
+        return bytes_of(used).max_rss;
+    };
+    const auto before = max_rss();
+    const auto ran = run_tool({{"sh", "-c", "yes | head -c 300000000; echo an error; exit 3"}},
+                              tree.root() / "log");
+    ASSERT_FALSE(ran);
+    EXPECT_THAT(ran.error().message, HasSubstr("exit code 3: an error"));
+    EXPECT_LT(max_rss() - before, 50 << 20);
+}
+
+TEST(Tool, EndsOneWithALimitThatWritesWithoutEnd) {
+    const test::TempTree tree;
+    Tool tool{{"sh", "-c", "yes; true"}};
+    tool.limit_s = 60;
+    const auto ran = run_tool(tool, tree.root() / "log");
+    ASSERT_FALSE(ran);
+    EXPECT_THAT(ran.error().message, HasSubstr("wrote more than 64 MiB: y"));
+    EXPECT_LT(fs::file_size(tree.root() / "log"), std::uintmax_t{1} << 32);
+}
+
+TEST(Tool, EndsWithABlockedSignalThatEndsUs) {
+    const test::TempTree tree;
+    sigset_t term, before;
+    ::sigemptyset(&term);
+    ::sigaddset(&term, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &term, &before);
+    ::kill(::getpid(), SIGTERM);
+    const auto begun = std::chrono::steady_clock::now();
+    const auto ran = run_tool({{"sh", "-c", "trap '' TERM; exec sleep 30"}}, tree.root() / "log");
+    const auto took = std::chrono::steady_clock::now() - begun;
+    int signal = 0;
+    ::sigwait(&term, &signal);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ASSERT_FALSE(ran);
+    EXPECT_EQ(ran.error().kind, ErrorKind::interrupted);
+    EXPECT_LT(took, std::chrono::seconds(20));
 }
 
 TEST(Tool, IsReadWithoutWhatItLeftBehind) {

@@ -10,8 +10,10 @@
 #include "runner/archive/prune.h"
 #include "runner/archive/results.h"
 #include "runner/base/files.h"
+#include "runner/base/signals/termination.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
+#include "runner/exec/signals.h"
 #include "runner/prepare/share.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/isolation/sandbox.h"
@@ -124,16 +126,16 @@ Expected<void> prune_series(const suites::Nightly& file) {
     return runs.empty() ? Expected<void>{} : delete_runs(*store, file.results, runs);
 }
 
-Expected<void> notify(const suites::Nightly& file, const Night& night) {
-    if (file.notify.empty()) return {};
+// `folder` has the summary and gets the program's output.
+Expected<void> notify(const suites::Nightly& file, const fs::path& folder) {
     prepare::Tool tool;
     tool.argv = file.notify;
     if (tool.argv.front().find('/') != std::string::npos)
         tool.argv.front() = (file.file.parent_path() / tool.argv.front()).lexically_normal();
     tool.cwd = file.file.parent_path();
     tool.limit_s = kNotifyLimitS;
-    tool.input = night.folder / kNightSummary;
-    return prepare::run_tool(tool, night.folder / "notify.log");
+    tool.input = folder / kNightSummary;
+    return prepare::run_tool(tool, folder / "notify.log");
 }
 
 // After the cells; a step that fails does not keep the others from their work.
@@ -152,12 +154,12 @@ void close_night(const suites::Nightly& file, Night& night) {
     night.finished = SystemClock().wall();
     const auto written = write_summary(night);
     step("the summary could not be written", written);
-    if (!written) return;
-    if (const auto told = notify(file, night); !told) {
-        // Whatever the program's fault is: nobody was told.
-        step("notify", fail(ErrorKind::spawn, told.error().message, told.error().advice));
-        step("the summary could not be written", write_summary(night));
-    }
+    if (!written || file.notify.empty() || is_termination_pending()) return;
+    const auto told = notify(file, night.folder);
+    if (told || told.error().kind == ErrorKind::interrupted) return;
+    // Whatever the program's fault is: nobody was told.
+    step("notify", fail(ErrorKind::spawn, told.error().message, told.error().advice));
+    step("the summary could not be written", write_summary(night));
 }
 
 void print_night(const Night& night) {
@@ -218,6 +220,8 @@ ExitCode run_cells(const suites::Nightly& file, const NightSettings& settings, N
         if (night.cells[i].run.empty()) say(night.cells[i].verdict());
         codes.push_back(night.cells[i].code);
         keep();
+        // Between its run's loop and the next one nothing handles a signal.
+        if (is_termination_pending()) codes.push_back(ExitCode::interrupted);
         if (codes.back() == ExitCode::interrupted) break;
     }
     return worst(codes);
@@ -255,14 +259,18 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
     if (auto written = write_summary(*night); !written) return tl::unexpected(written.error());
     mark_newest(night->folder);
     night->code = run_cells(*file, settings, *night, say);
-    if (night->code == ExitCode::interrupted) {
-        print("interrupted; `runner nightly {} --resume` goes on with what is left\n",
-              printable(request.file.string()));
-        return ExitCode::interrupted;
+    bool interrupted = night->code == ExitCode::interrupted;
+    if (!interrupted) {
+        exec::block_termination_signals();
+        close_night(*file, *night);
+        print_night(*night);
+        interrupted = is_termination_pending();
     }
-    close_night(*file, *night);
-    print_night(*night);
-    return night->code;
+    if (!interrupted) return night->code;
+    night->finished.reset();  // to be resumed, which also tells whoever was not told
+    print("interrupted; `runner nightly {} --resume` goes on with what is left\n",
+          printable(request.file.string()));
+    return write_summary(*night).map([] { return ExitCode::interrupted; });
 }
 
 }  // namespace compat::run

@@ -1,0 +1,10 @@
+// Asks whether somebody wants the runner to end, while the signals for it are blocked. Not for the
+// event loop of a run, which handles them (runner/exec/signals.h).
+#pragma once
+
+namespace compat {
+
+// Whether one of kTerminationSignals is blocked and came since, and no loop has handled it.
+[[nodiscard]] bool is_termination_pending();
+
+}  // namespace compat

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sysconfig
+import tempfile
 import time
 
 import jsonschema
@@ -248,6 +249,21 @@ def test_a_signal_ends_a_notify_that_hangs_and_resume_tells_again(runner, progra
     done = runner("nightly", "nightly.json", "--resume")
     assert done.code == 0 and f"complete already: {first['cells'][0]['run']}\n" in done.out, done.out + done.err
     assert json.loads((matrix / "told.json").read_text()) == summary(matrix)
+
+
+def test_notify_is_told_that_the_summary_could_not_be_written(runner, matrix):
+    """As on a full disk: its place is taken."""
+    change(matrix, columns=[{"name": "cpu", "shim": "off", "isolation": "off"}])
+    (matrix / "planets/tests/test_planets.py").write_text(
+        f"import os\ndef test_takes_its_place():\n    place = {str(matrix / 'results/nights/latest/summary.json')!r}\n"
+        "    os.unlink(place)\n    os.mkdir(place)\n")
+    result = runner("nightly", "nightly.json")
+    told = json.loads((matrix / "told.json").read_text())
+    jsonschema.validate(told, SCHEMA)
+    assert result.code == 4 and told["exit_code"] == 4 and told["cells"][0]["states"]["passed"] == 1, result.out
+    [problem] = told["problems"]
+    assert problem.startswith("the summary could not be written: ") and problem in result.out
+    assert not list(pathlib.Path(tempfile.gettempdir()).glob("runner-night-*"))
 
 
 def test_a_name_that_is_no_path_beside_the_file_is_a_shipped_suite(runner, tmp_path):

@@ -22,6 +22,7 @@
 #include "runner/run/pruning/prune_runs.h"
 #include "runner/run/site/last_night.h"
 #include "runner/run/site/write_site.h"
+#include "runner/run/temporary_folder.h"
 #include "suites/nightly.h"
 
 namespace compat::run {
@@ -138,6 +139,18 @@ Expected<void> notify(const suites::Nightly& file, const fs::path& folder) {
     return prepare::run_tool(tool, folder / "notify.log");
 }
 
+// Of a night whose disk is full: that is news.
+Expected<void> notify_from_elsewhere(const suites::Nightly& file, const Night& night) {
+    const auto folder = TemporaryFolder::create("night");
+    if (!folder) return tl::unexpected(folder.error());
+    return write_file(folder->path() / kNightSummary, summary_json(night))
+        .and_then([&] { return notify(file, folder->path()); })
+        .map_error([](Error error) {
+            error.advice.clear();  // where its output was
+            return error;
+        });
+}
+
 // After the cells; a step that fails does not keep the others from their work.
 void close_night(const suites::Nightly& file, Night& night) {
     const auto step = [&](std::string_view what, const Expected<void>& done) {
@@ -154,12 +167,12 @@ void close_night(const suites::Nightly& file, Night& night) {
     night.finished = SystemClock().wall();
     const auto written = write_summary(night);
     step("the summary could not be written", written);
-    if (!written || file.notify.empty() || is_termination_pending()) return;
-    const auto told = notify(file, night.folder);
+    if (file.notify.empty() || is_termination_pending()) return;
+    const auto told = written ? notify(file, night.folder) : notify_from_elsewhere(file, night);
     if (told || told.error().kind == ErrorKind::interrupted) return;
     // Whatever the program's fault is: nobody was told.
     step("notify", fail(ErrorKind::spawn, told.error().message, told.error().advice));
-    step("the summary could not be written", write_summary(night));
+    if (written) step("the summary could not be written", write_summary(night));
 }
 
 void print_night(const Night& night) {

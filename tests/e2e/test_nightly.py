@@ -230,6 +230,17 @@ def test_a_dry_run_writes_nothing_and_old_runs_go(runner, matrix):
     assert "planets, cpu: 1 module, about 0." in known.out
 
 
+def test_secrets_of_what_failed_are_masked_in_the_summary(runner, matrix):
+    token = "ghp_" + "a1b2" * 9
+    change(matrix, columns=[{"name": "cpu", "shim": "off", "isolation": "off"}],
+           notify=["sh", "-c", f'echo "error: $MY_TOKEN {token}"; exit 3', "-H", f"Authorization: Bearer {token}"])
+    result = runner("nightly", "nightly.json", env={"MY_TOKEN": "planted-value"})
+    text = (matrix / "results/nights/latest/summary.json").read_text()
+    assert result.code == 4 and "failed with exit code 3: error: <set> <set>" in text, text
+    for said in (text, result.out, result.err):
+        assert token not in said and "planted-value" not in said
+
+
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_notify_that_hangs_and_resume_tells_again(runner, program, matrix, running, unique_sleep_seconds, asked):
     """Sent to the runner alone, as `timeout` and a job's cancellation do."""

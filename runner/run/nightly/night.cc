@@ -9,6 +9,7 @@
 
 #include "runner/analysis/comparison.h"
 #include "runner/base/files.h"
+#include "runner/base/secrets.h"
 #include "runner/base/text.h"
 #include "runner/display/columns.h"
 #include "runner/run/site/last_night.h"
@@ -67,8 +68,8 @@ ordered_json cell_json(const CellResult& result) {
                       {"began", text_or_null(result.began)},
                       {"run", text_or_null(result.run)},
                       {"baseline", text_or_null(result.baseline)},
-                      {"verdict", result.verdict()},
-                      {"problem", text_or_null(result.problem)}};
+                      {"verdict", mask_own_secrets(result.verdict())},
+                      {"problem", text_or_null(mask_own_secrets(result.problem))}};
     json["exit_code"] = result.begun ? ordered_json(static_cast<int>(result.code)) : ordered_json();
     json["seconds"] = result.seconds;
     ordered_json states = ordered_json::object(), changes = ordered_json::object();
@@ -242,7 +243,9 @@ std::string summary_json(const Night& night) {
     json["exit_code"] =
         night.finished ? ordered_json(static_cast<int>(night.code)) : ordered_json();
     json["site"] = text_or_null(night.site.string());
-    json["problems"] = night.problems;
+    json["problems"] = ordered_json::array();
+    for (const auto& problem : night.problems)
+        json["problems"].push_back(mask_own_secrets(problem));
     json["cells"] = ordered_json::array();
     for (const CellResult& cell : night.cells) json["cells"].push_back(cell_json(cell));
     return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';

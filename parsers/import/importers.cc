@@ -32,8 +32,6 @@ constexpr std::array kReaders{
     DialectReader{Dialect::torchdevice_json, torchdevice_json_likeness, read_torchdevice_json},
 };
 
-constexpr size_t kSniffedBytes = 1 << 18;
-
 bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 
 // Looks at the first letter: of "_Private" the P.

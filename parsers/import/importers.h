@@ -45,8 +45,9 @@ using SeePart = std::function<void(ModuleRecord part)>;
 // this one does, whatever it quotes.
 inline constexpr int kCertain = 1'000'000;
 
-// How many signs of each dialect a file shows, by Dialect. Looks at its beginning and its end
-// alone, whatever its size.
+// How many signs of each dialect a file shows, by Dialect. Looks at this much of its beginning and
+// its end alone, whatever its size.
+inline constexpr size_t kSniffedBytes = 1 << 18;
 using Signs = std::array<int, kDialectNames.size()>;
 [[nodiscard]] Signs signs_in(std::string_view bytes);
 

@@ -52,9 +52,9 @@ Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::p
 
 // Whether a log of no known dialect shows tests of a run without -v that was cut off.
 bool shows_cut_off_run(std::string_view bytes) {
-    constexpr size_t kMost = 1 << 18;
+    const auto beginning = bytes.substr(0, parsers::kSniffedBytes);
     bool shows = false;
-    (void)parsers::read_result_file(parsers::Dialect::pytest_text, {"", bytes.substr(0, kMost)},
+    (void)parsers::read_result_file(parsers::Dialect::pytest_text, {"", beginning},
                                     [&](const ModuleRecord&) { shows = true; });
     return shows;
 }
@@ -69,16 +69,17 @@ Expected<OneImported> one_imported(const fs::path& file, const WhatToImport& wha
                                    std::optional<parsers::Dialect> dialect, const fs::path& into) {
     auto plain = plain_file(file.string(), what.stdin_name, into);
     if (!plain) return tl::unexpected(plain.error());
-    const auto mapped = Mapped::open(plain->file);
-    if (!mapped) return tl::unexpected(mapped.error());
-    const auto signs = parsers::signs_in(mapped->bytes());
+    // Not mapped: whoever writes it may shorten it meanwhile.
+    const auto ends = ends_of(plain->file, parsers::kSniffedBytes);
+    if (!ends) return tl::unexpected(ends.error());
+    const auto signs = parsers::signs_in(*ends);
     const auto seen = dialect ? dialect : parsers::recognise(signs);
     if (!seen) {
         std::error_code ignored;
         fs::remove(into, ignored);
-        if (mapped->bytes().empty())
+        if (ends->empty())
             return OneImported{{}, {ErrorKind::usage, "this file is empty", {}, file.string()}};
-        if (shows_cut_off_run(mapped->bytes()))
+        if (shows_cut_off_run(*ends))
             return fail(
                 ErrorKind::usage,
                 "this looks like the log of a test run that was cut off, without its summary",

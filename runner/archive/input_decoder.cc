@@ -6,11 +6,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/interprocess/file_mapping.hpp>
 #include <boost/locale/utf.hpp>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -153,34 +155,58 @@ Expected<Mapped> Mapped::open(const fs::path& file) {
     }
 }
 
+Expected<std::string> ends_of(const fs::path& file, size_t most) {
+    std::ifstream from(file, std::ios::binary);
+    std::string text(2 * most, '\0');
+    from.read(text.data(), static_cast<std::streamsize>(most));
+    auto held = static_cast<size_t>(from.gcount());
+    if (held == most) {
+        // What is read already is not read again.
+        const auto size = from.seekg(0, std::ios::end).tellg();
+        const auto rest = std::max<std::streamoff>(size - static_cast<std::streamoff>(most), 0);
+        const auto last = std::min(rest, static_cast<std::streamoff>(most));
+        from.seekg(size - last);
+        from.read(text.data() + most, last);
+        held += static_cast<size_t>(from.gcount());
+    }
+    if (!from.is_open() || from.bad())
+        return tl::unexpected(unreadable(file.string(), std::strerror(errno)));
+    text.resize(held);
+    return text;
+}
+
 Expected<PlainFile> plain_file(const std::string& name, const std::string& stdin_name,
                                const fs::path& into, std::uint64_t most) {
     const bool is_stdin = name == kStdin;
     PlainFile plain{name, is_stdin ? stdin_name : fs::path(name).filename().string()};
     std::error_code error;
+    constexpr size_t kLongestSign = 16;
+    const auto beginning = [&] { return ends_of(plain.file, kLongestSign); };
     const bool sized = !is_stdin && fs::is_regular_file(name, error);
-    const auto as_it_is = sized ? Mapped::open(name) : Expected<Mapped>(tl::unexpect, Error{});
-    if (sized && !as_it_is) return tl::unexpected(as_it_is.error());
-    if (!sized || as_it_is->bytes().starts_with(kGzip)) {
+    auto begins = sized ? beginning() : Expected<std::string>();
+    if (!begins) return tl::unexpected(begins.error());
+    if (!sized || begins->starts_with(kGzip)) {
         const auto was_gzip = read_into(name, into, most);
         if (!was_gzip) return tl::unexpected(was_gzip.error());
         plain.file = into;
         if (*was_gzip && plain.name.ends_with(".gz")) plain.name.resize(plain.name.size() - 3);
+        if (begins = beginning(); !begins) return tl::unexpected(begins.error());
     }
-    const auto mapped = Mapped::open(plain.file);
-    if (!mapped) return tl::unexpected(mapped.error());
     for (const Packed& packed : kPacked)
-        if (mapped->bytes().starts_with(packed.begins))
+        if (begins->starts_with(packed.begins))
             return fail(ErrorKind::usage, fmt::format("this is {}", packed.what),
                         is_stdin ? "unpack it first, then import its contents"
                                  : fmt::format("unpack it with `{} {}`, then import its contents",
                                                packed.command, shell_quoted(name)),
                         name);
-    if (mapped->bytes().starts_with(kUtf16Little) || mapped->bytes().starts_with(kUtf16Big)) {
-        auto written = make_directories(into.parent_path()).and_then([&] {
-            return write_utf8(mapped->bytes(), into);
-        });
-        if (!written) return tl::unexpected(written.error());
+    if (begins->starts_with(kUtf16Little) || begins->starts_with(kUtf16Big)) {
+        if (plain.file != into)
+            if (auto copied = read_into(name, into, most); !copied)
+                return tl::unexpected(copied.error());
+        const auto mapped = Mapped::open(into);
+        if (!mapped) return tl::unexpected(mapped.error());
+        if (auto written = write_utf8(mapped->bytes(), into); !written)
+            return tl::unexpected(written.error());
         plain.file = into;
     }
     return plain;

@@ -15,7 +15,8 @@ namespace compat::archive {
 // On the command line: standard input.
 inline constexpr std::string_view kStdin = "-";
 
-// A file's bytes as memory, never more of them in it than are looked at.
+// A file's bytes as memory, never more of them in it than are looked at. Only for files that are
+// ours: one that somebody else shortens meanwhile ends the program (SIGBUS).
 class Mapped {
   public:
     [[nodiscard]] static Expected<Mapped> open(const std::filesystem::path& file);
@@ -28,6 +29,9 @@ class Mapped {
     explicit Mapped(boost::interprocess::mapped_region region) : region_(std::move(region)) {}
     boost::interprocess::mapped_region region_;
 };
+
+// The first and the last `most` bytes of a file, or all of a shorter one.
+[[nodiscard]] Expected<std::string> ends_of(const std::filesystem::path& file, std::size_t most);
 
 struct PlainFile {
     std::filesystem::path file;

@@ -36,14 +36,16 @@ Expected<void> copy_into(const fs::path& folder, const fs::path& room,
         if (!file.unread.empty()) continue;
         const fs::path copy = fs::path(archive::kImportedFolder) /
                               fmt::format("{}-{}", i + 1, escaped_component(file.name));
-        std::error_code error;
-        if (file.file.parent_path() == room)
+        if (file.file.parent_path() == room) {
+            std::error_code error;
             fs::rename(file.file, folder / copy, error);
-        else
-            fs::copy_file(file.file, folder / copy, error);
-        if (error)
-            return fail(ErrorKind::io, "cannot be copied: " + error.message(), {},
-                        file.file.string());
+            if (error)
+                return fail(ErrorKind::io, "cannot be moved: " + error.message(), {},
+                            file.file.string());
+        } else if (auto copied = copy_file(FileBelow::followed(file.file), folder / copy);
+                   !copied) {
+            return copied;
+        }
         file.file = folder / copy;
         file.log = copy;
     }

@@ -1,4 +1,5 @@
 """Tests `import` and `reparse` with files written by real frameworks."""
+import contextlib
 import gzip
 import json
 import os
@@ -279,6 +280,22 @@ def test_an_import_to_a_full_disk_is_an_error(program, ci_results, tmp_path):
                           text=True, capture_output=True)
     assert full.returncode == 4 and "passed over" not in full.stdout, full.stdout + full.stderr
     assert not list(tmp_path.glob("results/runs/*"))
+
+
+def test_a_file_that_is_emptied_meanwhile_is_no_crash(program, tmp_path):
+    """As a job that begins anew, or a rotated log, does. What it held when it was copied counts."""
+    text = "".join(f"test_{n} (t.A.test_{n}) ... ok\n" for n in range(1000)) * 1000
+    for delay in (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1):
+        (tmp_path / "ci.log").write_text(f"{text}\n{'-' * 70}\nRan 1000000 tests in 1s\n\nOK\n")
+        process = subprocess.Popen([program, "import", "ci.log"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(delay)
+        os.truncate(tmp_path / "ci.log", 0)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it was copied before
+            process.wait(2)
+            assert process.returncode in (2, 3), (delay, process.returncode, process.stdout.read())
+        process.terminate()
+        process.wait()
+        assert not list(tmp_path.glob("results/runs/*")) or process.returncode in (0, 3)
 
 
 def test_a_damaged_database_is_reported_before_stdin_is_read(program, ci_results, tmp_path):

@@ -19,6 +19,7 @@
 #include "runner/run/execute_run.h"
 #include "runner/run/new_run.h"
 #include "runner/run/slurm/run_on_slurm.h"
+#include "runner/run/trends/series.h"
 
 namespace compat::run {
 
@@ -27,17 +28,6 @@ using config::Setting;
 using display::print;
 
 namespace {
-
-// Runs are sorted by their start times, so a wrong clock puts them in the wrong order.
-std::string note_of_later_run(const store::Store& store, const std::string& series,
-                              WallTime started) {
-    const auto later = store.later_run(series, started);
-    if (!later || !*later) return {};
-    return fmt::format(
-        "was a clock wrong? {} is dated {}, later than this run. Runs are sorted by time: this one "
-        "is compared with older ones, and `latest` means that one",
-        (*later)->id, iso8601((*later)->started));
-}
 
 void print_dry_run(const plan::Plan& plan) {
     for (const auto& note : plan.notes) print("note: {}\n", printable(note));

@@ -298,6 +298,18 @@ def test_a_file_that_is_emptied_meanwhile_is_no_crash(program, tmp_path):
         assert not list(tmp_path.glob("results/runs/*")) or process.returncode in (0, 3)
 
 
+def test_an_import_names_a_run_that_is_dated_later(runner, ci_results, tmp_path):
+    first = runner("import", ci_results / "p.xml", "--suite", "theirs")
+    earlier = first.report["run"]["id"]
+    assert "was a clock wrong?" not in first.out
+    with contextlib.closing(sqlite3.connect(tmp_path / "results/runner.db")) as database:
+        database.execute("UPDATE run SET started_ms = ?", [int((time.time() + 86400) * 1000)])
+        database.commit()
+    again = runner("import", ci_results / "p.xml", "--suite", "theirs")
+    assert f"note: was a clock wrong? {earlier} is dated " in again.out
+    assert "was a clock wrong?" not in runner("import", ci_results / "p.xml", "--suite", "others").out
+
+
 def test_a_damaged_database_is_reported_before_stdin_is_read(program, ci_results, tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "runner.db").write_bytes(b"\xa5" * 8192)

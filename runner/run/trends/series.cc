@@ -158,4 +158,14 @@ Expected<std::vector<std::string>> quarantined(const store::Store& store, const 
     return flaky;
 }
 
+std::string note_of_later_run(const store::Store& store, const std::string& series,
+                              WallTime started) {
+    const auto later = store.later_run(series, started);
+    if (!later || !*later) return {};
+    return fmt::format(
+        "was a clock wrong? {} is dated {}, later than this run. Runs are sorted by time: this one "
+        "is compared with older ones, and `latest` means that one",
+        (*later)->id, iso8601((*later)->started));
+}
+
 }  // namespace compat::run

@@ -34,6 +34,11 @@ struct Series {
 // the column's.
 [[nodiscard]] std::vector<Series> series_of(std::vector<store::RunSummary> runs);
 
+// Runs are sorted by their start times, so a wrong clock puts them in the wrong order. Empty: no run
+// of the series is dated later.
+[[nodiscard]] std::string note_of_later_run(const store::Store& store, const std::string& series,
+                                            WallTime started);
+
 // What differs between the fingerprints of two runs. Errors: those of the store.
 struct ChangedBetween {
     bool known = true;  // false: a run is imported, or of an old runner

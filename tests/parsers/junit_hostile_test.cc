@@ -1,5 +1,6 @@
 // JUnit XML that no tool would write: the reader returns in time, throws nothing, keeps what can be
 // kept and says what it does not understand. Bounded, with fixed seeds; tests/fuzz looks further.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +29,25 @@ testing::ImportedParts read(std::string_view bytes) {
 std::string around(std::string_view inside) {
     return "<testsuite name='s' tests='1' failures='1'><testcase name='t' classname='s'>" +
            std::string(inside) + "</testcase></testsuite>";
+}
+
+TEST(JunitTotals, OneThatIsNoCountIsSaid) {
+    const char* test = "<testcase name='t' classname='s'/>";
+    for (const char* stated : {"x", "-4", "1.0", "99999999999999999999", "9223372036854775807"}) {
+        const auto of_suite = read(fmt::format(
+            "<testsuites><testsuite name='s' tests='1' failures='{}'>{}</testsuite></testsuites>",
+            stated, test));
+        const auto of_root = read(fmt::format(
+            "<testsuites tests='{}'><testsuite name='s' tests='1'>{}</testsuite></testsuites>",
+            stated, test));
+        ASSERT_EQ(of_suite.diagnostics.size(), 1U) << stated;
+        EXPECT_EQ(of_suite.diagnostics[0].message,
+                  fmt::format("failures=\"{}\" is no count: nothing is held to it", stated));
+        EXPECT_EQ(of_suite.diagnostics[0].offset, 12);
+        ASSERT_EQ(of_root.diagnostics.size(), 1U) << stated;
+        EXPECT_EQ(of_root.diagnostics[0].offset, 0);
+    }
+    EXPECT_THAT(read(around("")).diagnostics, IsEmpty());
 }
 
 class JunitGolden : public ::testing::TestWithParam<const char*> {};

@@ -41,13 +41,15 @@ enum TotalWord { tests, failures, errors, skipped };
 constexpr std::array<std::string_view, 4> kTotalWords{"tests", "failures", "errors", "skipped"};
 using Totals = std::array<std::optional<std::int64_t>, kTotalWords.size()>;
 
-Totals stated_by(xml_node node) {
-    // A number that no file reaches is no count, and sums of the others stay in range.
+// A number that no file reaches is no count, and sums of the others stay in range.
+std::optional<std::int64_t> stated_count(xml_node node, const char* name) {
     constexpr std::int64_t kMost = 1'000'000'000'000;
-    const auto number = [&](const char* name) {
-        const auto count = number_of(junit_attribute(node, name));
-        return count && *count <= kMost ? count : std::nullopt;
-    };
+    const auto count = number_of(junit_attribute(node, name));
+    return count && *count <= kMost ? count : std::nullopt;
+}
+
+Totals stated_by(xml_node node) {
+    const auto number = [&](const char* name) { return stated_count(node, name); };
     Totals totals{number("tests"), number("failures"), number("errors"), number("skipped")};
     // Written by pytest up to 5.0, and by nose.
     for (const char* older : {"skips", "skip"})
@@ -388,11 +390,25 @@ class Document : public pugi::xml_tree_walker {
         const bool a_run_each = writer == JunitWriter::pytest || writer == JunitWriter::ctest;
         if (!part_ || a_run_each || writer != part_->writer() || root != root_) {
             hand_on(false, root == root_ || parts_of_root_ > 1);
-            if (root != root_) end_root();
+            if (root != root_) {
+                end_root();
+                if (root != suite) note_no_counts(root);
+            }
             root_ = root;
             begin_part(writer);
         }
         part_->begin_suite(suite, offset_of(suite));
+        note_no_counts(suite);
+    }
+
+    void note_no_counts(xml_node node) {
+        for (const std::string_view word : kTotalWords) {
+            const std::string_view stated = junit_attribute(node, word.data());
+            if (stated.empty() || stated_count(node, word.data())) continue;
+            diagnose_.add(offset_of(node),
+                          fmt::format("{}=\"{}\" is no count: nothing is held to it", word,
+                                      valid_utf8(stated.substr(0, 40))));
+        }
     }
 
     void add_test(xml_node element) {

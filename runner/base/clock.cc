@@ -3,6 +3,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ctime>
+
 namespace compat {
 
 WallTime SystemClock::wall() const {
@@ -10,12 +13,24 @@ WallTime SystemClock::wall() const {
 }
 SteadyTime SystemClock::steady() const { return std::chrono::steady_clock::now(); }
 
+namespace {
+
+// As far as years have four digits, which a damaged database need not keep to. Nanoseconds, which
+// the system's clock counts in, end before.
+std::tm date_of(WallTime time) {
+    using std::chrono::seconds, std::chrono::sys_seconds;
+    constexpr sys_seconds kFirst{seconds{-62167219200}}, kLast{seconds{253402300799}};
+    const auto second = std::clamp(std::chrono::floor<seconds>(time), kFirst, kLast);
+    return fmt::gmtime(static_cast<std::time_t>(second.time_since_epoch().count()));
+}
+
+}  // namespace
+
 std::string iso8601(WallTime time) {
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                       fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", date_of(time));
 }
 std::string file_timestamp(WallTime time) {
-    return fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+    return fmt::format("{:%Y%m%d-%H%M%S}", date_of(time));
 }
 std::string format_duration(std::chrono::duration<double> duration) {
     const double s = duration.count();

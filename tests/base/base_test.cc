@@ -91,6 +91,12 @@ TEST(Clock, FormatsDurationsAndDates) {
     EXPECT_EQ(format_duration(S(245)), "4m 05s");
     EXPECT_EQ(format_duration(S(7380)), "2h 03m");
     EXPECT_EQ(iso8601(WallTime(std::chrono::seconds(0))), "1970-01-01T00:00:00Z");
+    EXPECT_EQ(iso8601(WallTime(std::chrono::seconds(-1))), "1969-12-31T23:59:59Z");
+    // Further than nanoseconds count, and than a year has digits: of a damaged database.
+    EXPECT_EQ(iso8601(WallTime(std::chrono::seconds(253402300799))), "9999-12-31T23:59:59Z");
+    EXPECT_EQ(iso8601(WallTime::max()), "9999-12-31T23:59:59Z");
+    EXPECT_EQ(iso8601(WallTime::min()), "0000-01-01T00:00:00Z");
+    EXPECT_EQ(file_timestamp(WallTime::max()), "99991231-235959");
 }
 
 TEST(Files, AppendsAfterAnUnfinishedLine) {

@@ -161,7 +161,7 @@ Expected<std::string> ends_of(const fs::path& file, size_t most) {
     from.read(text.data(), static_cast<std::streamsize>(most));
     auto held = static_cast<size_t>(from.gcount());
     if (held == most) {
-        // What is read already is not read again.
+        // Without the part that was read already.
         const auto size = from.seekg(0, std::ios::end).tellg();
         const auto rest = std::max<std::streamoff>(size - static_cast<std::streamoff>(most), 0);
         const auto last = std::min(rest, static_cast<std::streamoff>(most));

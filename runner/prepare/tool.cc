@@ -116,7 +116,7 @@ std::string written_to(std::FILE* file, size_t most) {
     return text;
 }
 constexpr size_t kMostErrors = 64 << 10, kMostOutput = 1 << 30;
-// Of a tool with a time limit, which is somebody's program.
+// The limit of a tool with a time limit, which is somebody's program.
 constexpr off_t kMostLogged = 64 << 20;
 
 // Why a tool was ended before its time.

@@ -139,7 +139,7 @@ Expected<void> notify(const suites::Nightly& file, const fs::path& folder) {
     return prepare::run_tool(tool, folder / "notify.log");
 }
 
-// Of a night whose disk is full: that is news.
+// For a night whose disk is full: that is news.
 Expected<void> notify_from_elsewhere(const suites::Nightly& file, const Night& night) {
     const auto folder = TemporaryFolder::create("night");
     if (!folder) return tl::unexpected(folder.error());

@@ -127,10 +127,12 @@ def test_a_resumed_run_has_the_device_marks_of_a_whole_one(runner, program, pyth
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_during_startup_ends_the_run_cleanly(program, python, slow, tmp_path, how):
+def test_an_interrupt_during_startup_ends_the_run_cleanly(program, python, tmp_path, how):
+    waits = "import time, unittest\nclass A(unittest.TestCase):\n    def test_a(self):\n        time.sleep(100)\n"
+    suite = make_suite(tmp_path / "waits", {f"test_{name}.py": waits for name in "abc"})
     step = begun = 0
     while step < 12 or (not begun and step < 100):  # a busy machine takes longer to begin a run
-        process = start(program, python, slow, tmp_path)
+        process = start(program, python, suite, tmp_path)
         status = pathlib.Path(f"/proc/{process.pid}/status")
         while not int(re.search(r"SigCgt:\s*(\w+)", status.read_text())[1], 16) >> (how - 1) & 1:
             time.sleep(0.001)  # until the program has started

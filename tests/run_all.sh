@@ -8,6 +8,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT" || exit 2
 passed=0 failed=0 skipped=0 bad=0
 skips=$BUILD/skipped.log  # a test a line: what it lacks here
+told=$BUILD/tests-C++.told  # ctest's log, with the programs' output
 
 count() { grep -oE "[0-9]+ $1" <<<"$2" | head -1 | grep -oE '[0-9]+' || echo 0; }
 
@@ -48,11 +49,14 @@ part() {
     local status log=$BUILD/tests-$1.log
     if [ "$1" = C++ ]; then
         ctest --test-dir "$BUILD" -j2 "${PROGRAMS[@]}" --output-on-failure --no-tests=error >"$log" 2>&1
+        status=$?
+        # `ctest --show-only` (affected.py, whose tests come later) writes it anew.
+        cp "$BUILD/Testing/Temporary/LastTest.log" "$told"
     else
         # shellcheck disable=SC2086  # several arguments
         "$PYTHON" -m pytest -q -rs --durations=20 -p no:cacheprovider ${PARTS[$1]} >"$log" 2>&1
+        status=$?
     fi
-    status=$?
     echo $status >"$BUILD/tests-$1.status"
 }
 # A part is a child on one core, and waits for others: one more at once than there are cores.
@@ -75,7 +79,6 @@ for part in "${ORDER[@]}"; do
         # GoogleTest: "[  PASSED  ] 12 tests."; "[  FAILED  ] 2 tests, listed below:"; "FILE:LINE: Skipped", the reason,
         # "[  SKIPPED ] NAME (0 ms)". unittest: "Ran 3 tests". A program that died counts nothing: it is one failure of
         # ctest's "100% tests passed, 0 tests failed out of 214".
-        told=$BUILD/Testing/Temporary/LastTest.log
         read -r p f < <(awk '/^\[  PASSED  \] [0-9]+ test/ { p += $4 } /^Ran [0-9]+ test/ { p += $2 }
             /^\[  FAILED  \] [0-9]+ tests?, listed/ { f += $4 } END { print p + 0, f + 0 }' "$told")
         programs=$(count 'tests failed' "$(grep -E 'tests passed, [0-9]+ tests failed out of' "$log")")

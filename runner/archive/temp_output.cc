@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "runner/base/exit_code.h"
+#include "runner/base/signals/termination.h"
 
 namespace compat::archive {
 
@@ -18,11 +19,8 @@ sigset_t ending_signals() {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, kOver);
-    for (const int signal : kTerminationSignals) {
-        struct sigaction now {};
-        ::sigaction(signal, nullptr, &now);
-        if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);
-    }
+    for (const int signal : kTerminationSignals)
+        if (!is_ignored(signal)) sigaddset(&set, signal);
     return set;
 }
 

@@ -4,6 +4,7 @@
 
 #include "runner/base/exit_code.h"
 #include "runner/base/host.h"
+#include "runner/base/signals/termination.h"
 
 namespace compat::exec {
 
@@ -17,12 +18,6 @@ void mask(int how) {
     for (const int signal : kTerminationSignals) sigaddset(&set, signal);
     sigaddset(&set, SIGUSR1);
     ::pthread_sigmask(how, &set, nullptr);
-}
-
-bool is_ignored(int signal) {
-    struct sigaction action{};
-    ::sigaction(signal, nullptr, &action);
-    return action.sa_handler == SIG_IGN;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runner/base/exit_code.h"
+#include "runner/base/signals/termination.h"
 #include "runner/display/output.h"
 
 namespace compat::run {
@@ -18,11 +19,8 @@ class Signals {
   public:
     Signals() {
         sigemptyset(&set_);
-        for (const int signal : kTerminationSignals) {
-            struct sigaction now {};
-            ::sigaction(signal, nullptr, &now);
-            if (now.sa_handler != SIG_IGN) sigaddset(&set_, signal);
-        }
+        for (const int signal : kTerminationSignals)
+            if (!is_ignored(signal)) sigaddset(&set_, signal);
         ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
     }
     ~Signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

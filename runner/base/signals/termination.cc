@@ -7,14 +7,18 @@
 
 namespace compat {
 
+bool is_ignored(int signal) {
+    struct sigaction action{};
+    ::sigaction(signal, nullptr, &action);
+    return action.sa_handler == SIG_IGN;
+}
+
 bool is_termination_pending() {
     sigset_t pending;
     ::sigpending(&pending);
     // Linux keeps a blocked signal pending although it is ignored, as SIGHUP under nohup.
     return std::any_of(kTerminationSignals.begin(), kTerminationSignals.end(), [&](int signal) {
-        struct sigaction action{};
-        ::sigaction(signal, nullptr, &action);
-        return sigismember(&pending, signal) == 1 && action.sa_handler != SIG_IGN;
+        return sigismember(&pending, signal) == 1 && !is_ignored(signal);
     });
 }
 

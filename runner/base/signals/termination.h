@@ -4,6 +4,9 @@
 
 namespace compat {
 
+// Whether the process ignores the signal: by `trap '' INT`, `nohup` or `&`, which ask for that.
+[[nodiscard]] bool is_ignored(int signal);
+
 // Whether one of kTerminationSignals is blocked and came since, and no loop has handled it.
 [[nodiscard]] bool is_termination_pending();
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string_view>
 
 #include "runner/base/files.h"
 #include "runner/base/text.h"
@@ -23,7 +24,9 @@ std::string outcome_words(const run::FixResult& fixed, bool written, const std::
 
 Expected<ExitCode> fix_sources(const run::FixRequest& request, const std::string& patch,
                                const config::Settings& settings, const prepare::Share& share) {
-    const auto say = display::say_to(stderr);
+    const auto say = [](std::string_view line) {
+        display::print(stderr, "runner: {}\n", printable(line));
+    };
     if (request.torch.empty())
         return fail(ErrorKind::usage, "scan --fix: the version of torch is unknown",
                     "name the code's environment with --python, or a version with --torch");
@@ -35,10 +38,10 @@ Expected<ExitCode> fix_sources(const run::FixRequest& request, const std::string
     } else if (!request.write) {
         display::put(stdout, fixed->patch);
     }
-    for (const std::string& line : fixed->skipped) say("runner: skipped " + line);
+    for (const std::string& line : fixed->skipped) say("skipped " + line);
     if (fixed->own_cuda)
-        say("runner: no .cuda() is replaced: a class of this code has a .cuda() of its own");
-    say("runner: " + outcome_words(*fixed, request.write, patch));
+        say("no .cuda() is replaced: a class of this code has a .cuda() of its own");
+    say(outcome_words(*fixed, request.write, patch));
     return fixed->conflict ? ExitCode::unexpected_results : ExitCode::ok;
 }
 

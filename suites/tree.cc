@@ -25,7 +25,7 @@ bool is_skipped(const fs::path& root, const std::string& relative) {
     if (name == "__pycache__" || name == "node_modules") return true;
     if (slash == relative.npos && (name == "build" || name == "dist")) return true;
     std::error_code error;
-    return fs::exists(root / relative / "pyvenv.cfg", error);
+    return fs::exists(root / relative / "pyvenv.cfg", error) || holds_results(root / relative);
 }
 
 bool leads_inside(const fs::path& path, const fs::path& canonical_root) {
@@ -40,6 +40,11 @@ TreeFile tree_file(const std::string& path, const struct stat& status) {
 }
 
 }  // namespace
+
+bool holds_results(const fs::path& folder) {
+    std::error_code error;
+    return fs::exists(folder / "runner.db", error) || fs::exists(folder / "record.jsonl", error);
+}
 
 std::vector<TreeFile> list_tree(const fs::path& root, const fs::path& folder) {
     std::vector<TreeFile> files;

@@ -1,6 +1,6 @@
 // Lists the files of a source tree, for tests and configuration. Skips hidden folders (.git, .venv,
-// .tox), __pycache__, node_modules, virtual environments, *.egg-info, and `build` and `dist` at the
-// root.
+// .tox), __pycache__, node_modules, virtual environments, *.egg-info, the runner's own results, and
+// `build` and `dist` at the root.
 #pragma once
 
 #include <cstdint>
@@ -22,5 +22,8 @@ struct TreeFile {
 // the root; an unreadable file has size 0.
 [[nodiscard]] std::vector<TreeFile> list_tree(const std::filesystem::path& root,
                                               const std::filesystem::path& folder = {});
+
+// Whether `folder` is a results folder or a run's: a run keeps copies of the tests that it names.
+[[nodiscard]] bool holds_results(const std::filesystem::path& folder);
 
 }  // namespace compat::suites

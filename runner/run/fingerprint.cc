@@ -18,6 +18,7 @@
 #include "runner/base/names.h"
 #include "runner/base/secrets.h"
 #include "runner/prepare/cache.h"
+#include "suites/tree.h"
 
 namespace compat::run {
 
@@ -69,9 +70,8 @@ std::string code_hash(const fs::path& root) {
     };
     visitor.folder = [&](const FoundFile& folder) {
         const auto name = std::string_view(folder.path).substr(folder.path.rfind('/') + 1);
-        std::error_code ignored;
         return !name.starts_with('.') && name != "__pycache__" &&
-               !fs::exists(root / folder.path / "runner.db", ignored);
+               !suites::holds_results(root / folder.path);
     };
     if (walk_files(root, {.most = kMostWalked, .longest = PATH_MAX}, visitor)) return {};
     std::sort(files.begin(), files.end());

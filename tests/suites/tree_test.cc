@@ -57,6 +57,18 @@ TEST(Tree, ListsOneFolder) {
     EXPECT_THAT(list_tree(tree.root() / "none"), IsEmpty());
 }
 
+// A run keeps copies of the tests that it names, which are no tests of the project.
+TEST(Tree, SkipsResultsOfTheRunner) {
+    const test::TempTree tree;
+    tree.write("test_a.py");
+    tree.write("results/runner.db");
+    tree.write("results/runs/one/source/test_a.py");
+    tree.write("shard/record.jsonl");  // a run's folder by itself, from another machine
+    tree.write("shard/source/test_a.py");
+    tree.write("runs/test_b.py");
+    EXPECT_THAT(paths(list_tree(tree.root())), ElementsAre("runs/test_b.py", "test_a.py"));
+}
+
 TEST(Tree, ListsARelativeRoot) {
     const test::TempTree tree;
     tree.write("project/tests/a.py");

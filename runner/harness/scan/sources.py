@@ -2,7 +2,8 @@
 import os
 
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
-MARKS = ("pyvenv.cfg", "runner.db")  # a virtual environment; the runner's results, with copies of sources
+# A virtual environment; the runner's results and a run's, with copies of sources (suites/tree.h).
+MARKS = ("pyvenv.cfg", "runner.db", "record.jsonl")
 
 
 def is_skipped(folder, name):

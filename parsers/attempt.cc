@@ -28,6 +28,14 @@ void append(std::vector<T>& to, std::vector<T> from) {
 
 constexpr int kCannotWrite = 74;  // with which a harness exits that cannot write its events
 
+// A harness that cannot write its events says why in the log, which may be on the same full disk.
+void explain_lost_events(ModuleRecord& record, const ProcessEnd& end) {
+    if (end.kind != ProcessEnd::Kind::exited || end.code != kCannotWrite || record.finished) return;
+    for (CaseRecord& test : record.cases)
+        if (test.state == State::crashed && test.failure && test.failure->message.empty())
+            test.failure->message = "its results could not be written; is the disk full?";
+}
+
 // Whether the events are gone though the harness had run the tests of which the text tells.
 bool has_lost_events(const ModuleRecord& from_text, std::string_view key, const ProcessEnd& end) {
     return !key.empty() && end.kind == ProcessEnd::Kind::exited && end.code != kCannotWrite &&
@@ -132,6 +140,7 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
         textual ? from_text(std::move(events), files.log.text(), framework, end, files.key)
                 : std::move(events.record);
     add_crash_excerpts(record, files.log, end);
+    explain_lost_events(record, end);
     if (record.framework.empty()) record.framework = valid_utf8(framework);
     // A text's own closing line is what its record has.
     if (record.finished)

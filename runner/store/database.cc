@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 
 #include <thread>
 #include <unordered_map>
@@ -64,6 +65,13 @@ bool has_no_room(const std::filesystem::path& file) {
     return !error && space.available < kSharedMemory;
 }
 
+// Of the files that this process may write; SQLite does not say what the system said.
+std::string size_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+    return fmt::format(", and raise the limit of {} bytes for a file (ulimit -f)", limit.rlim_cur);
+}
+
 Error to_error(const SqlError& error, const std::filesystem::path& file) {
     const auto make = [&](ErrorKind kind, std::string message, std::string advice) {
         return Error{kind, std::move(message), std::move(advice), file.string()};
@@ -89,7 +97,7 @@ Error to_error(const SqlError& error, const std::filesystem::path& file) {
                 return make(ErrorKind::io, "the disk is full", kFreeSpace);
             return make(ErrorKind::io,
                         std::string("cannot use the database (") + error.what() + ")",
-                        "name a folder that can be written with --results");
+                        "name a folder that can be written with --results" + size_limit());
         case SQLITE_CONSTRAINT:
         case SQLITE_MISMATCH:
         case SQLITE_TOOBIG:

@@ -195,6 +195,18 @@ TEST(Attempt, AClosingLineIsNoLastWord) {
     EXPECT_EQ(row(log + "at exit\n").failure->key_line(), "exit code 3: at exit");
 }
 
+// On a full disk neither events nor a log can be written.
+TEST(CrashExcerpt, OfAHarnessThatCannotWriteItsEvents) {
+    const auto row = [](const std::string& log, int code) {
+        const ProcessEnd end{ProcessEnd::Kind::exited, code, {}};
+        return read_attempt({"", log, ""}, "unittest", "m.py", end).cases.at(0).failure->key_line();
+    };
+    EXPECT_EQ(row("", 74), "exit code 74: its results could not be written; is the disk full?");
+    EXPECT_EQ(row("harness: cannot write e: no space\n", 74),
+              "exit code 74: harness: cannot write e: no space");
+    EXPECT_EQ(row("", 3), "exit code 3");
+}
+
 TEST(Ending, WordsForMemoryAndForATestsOwnLimit) {
     ProcessEnd kill = kKill;
     EXPECT_EQ(explain(kill), "killed by SIGKILL, not sent by the runner");

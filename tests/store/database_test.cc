@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -119,6 +121,22 @@ TEST_F(FileTest, AFullDiskLosesOnlyTheCurrentJob) {
     }
     EXPECT_GT(failures, 50);
     EXPECT_EQ(samples::modules_of(*store, "r").size(), 2u);
+}
+
+TEST_F(FileTest, NamesTheLimitOfAFilesSize) {
+    auto store = Store::open(file);
+    ASSERT_TRUE(store);
+    ASSERT_TRUE(store->begin_run(samples::run("r", 1)));
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{4096, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const auto saved = store->save_job("r", samples::job("a.py"));
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, ignored);
+    ASSERT_FALSE(saved);
+    EXPECT_THAT(to_line(saved.error()), HasSubstr("raise the limit of 4096 bytes for a file (ulimit -f)"));
 }
 
 TEST_F(FileTest, ReportsAFullDatabaseAsAFullDisk) {

@@ -13,6 +13,7 @@
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/verdict.h"
 #include "runner/archive/input_decoder.h"
+#include "runner/base/files.h"
 #include "runner/base/isolation/file_tree.h"
 
 namespace compat::archive {
@@ -242,9 +243,15 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
         if (!files) return tl::unexpected(files.error());
         std::error_code error;
         const bool folder = fs::is_directory(name, error);
+        const fs::path whole = folder ? fs::canonical(name, error) : fs::path();
         size_t known = 0;
         for (const fs::path& file : *files) {
             const fs::path itself = fs::canonical(file, error);  // fails for a pipe
+            if (folder && !error && !is_inside(itself, whole)) {
+                notes.push_back(
+                    fmt::format("passed over {}: a link out of the folder", file.string()));
+                continue;
+            }
             if (name != kStdin && !error && !taken.insert(itself).second) {
                 ++known;
                 continue;

@@ -249,6 +249,18 @@ def test_the_runners_own_results_in_a_folder_are_not_imported(runner, ci_results
     assert made.out.count("passed over") == 20 and "note: 11 more like these" in made.out
 
 
+def test_links_in_a_folder_lead_to_nothing_outside_it(runner, ci_results):
+    """A folder that was unpacked may hold links to anything that its reader may read."""
+    outside = ci_results.parent / "private.log"
+    (ci_results / "ci.log").rename(outside)
+    (ci_results / "link.log").symlink_to(outside)
+    (ci_results / "copy.log").write_bytes(outside.read_bytes())
+    (ci_results / "inside.log").symlink_to("copy.log")
+    made = runner("import", ci_results)
+    assert made.code == 1 and states(made.report) == STATES, made.out
+    assert "link.log: a link out of the folder" in made.out
+
+
 def test_a_corrupt_gzip_file_in_a_folder_makes_the_run_unclean(runner, ci_results):
     packed = gzip.compress((ci_results / "ci.log").read_bytes())
     (ci_results / "b.log.gz").write_bytes(packed[:len(packed) // 2])

@@ -2,7 +2,10 @@
 
 import pytest
 
-from conftest import run_child
+from conftest import TORCH, run_child
+
+# Of torch 2.15: "nccl" is ProcessGroupNCCL2 there, and "nccl2", "nccl-lazy" and "nccl-legacy" are new.
+HAS_NEWER_NAMES = TORCH >= (2, 15)
 
 RANKS = """
 import datetime, functools, json, os, signal, tempfile, time, warnings, torch
@@ -34,7 +37,7 @@ def in_rank(rank, count, run, file, timeout):
     try:
         torch.cuda.set_device(rank)
         dist.init_process_group(
-            "nccl", init_method="file://" + file, rank=rank, world_size=count,
+            os.environ.get("BACKEND", "nccl"), init_method="file://" + file, rank=rank, world_size=count,
             timeout=datetime.timedelta(seconds=timeout),
         )
         answer = run(rank)

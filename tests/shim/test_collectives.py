@@ -4,6 +4,8 @@ import collections
 
 import pytest
 
+from ranks import HAS_NEWER_NAMES
+
 CUDA = {"TORCHDEVICE_SIMULATE": "cuda"}
 MPS = {"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"}
 GROUP = """
@@ -45,7 +47,7 @@ def test_collectives_of_simulated_cuda_run_by_any_backend(warm_child, backend):
     assert bool(ran.devices(kind="collective", op="all_reduce")) == (backend != "gloo")
 
 
-@pytest.mark.parametrize("backend", ["nccl", None])
+@pytest.mark.parametrize("backend", ["nccl", None, *(["nccl2", "nccl-lazy", "nccl-legacy"] if HAS_NEWER_NAMES else [])])
 def test_nccl_is_redirected_to_gloo_and_recorded(warm_child, backend):
     ran = collectives(warm_child, backend, "cuda", {})
     name, answers, gathered, where = ran.answer

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ranks import on_ranks  # noqa: F401, a fixture
+from ranks import HAS_NEWER_NAMES, on_ranks  # noqa: F401, a fixture
 
 VALUES = """
 def run(rank):
@@ -67,6 +67,53 @@ def run(rank):
 @pytest.mark.parametrize("count", [2, 4])
 def test_collectives_give_nccls_values(on_ranks, count):
     assert on_ranks(VALUES, count).answer == [["nccl", []]] * count
+
+
+# By name and TORCH_DIST_USE_NCCL2.
+NAMES = {
+    ("nccl", None): "ProcessGroupNCCL2",
+    ("nccl", "0"): "ProcessGroupNCCL",
+    ("nccl2", None): "ProcessGroupNCCL2",
+    ("nccl-lazy", None): "ProcessGroupNCCLLazy",
+    ("nccl-legacy", None): "ProcessGroupNCCL",
+}
+
+
+@pytest.mark.skipif(not HAS_NEWER_NAMES, reason="torch 2.15 has these names")
+@pytest.mark.parametrize("name, switch", NAMES)
+def test_every_name_of_nccl_gives_a_group_of_its_class(on_ranks, name, switch):
+    script = VALUES + """
+values = run
+def run(rank):
+    [backend, wrong] = values(rank)
+    group = dist.distributed_c10d._get_default_group()
+    half = dist.split_group(split_ranks=[[0, 1], [2, 3]])
+    x = full(2, 1.0); dist.all_reduce(x, group=half)
+    classes = [type(each._get_backend(torch.device("cuda"))).__name__ for each in (group, half)]
+    own = group._get_backend(torch.device("cuda"))
+    peers = own._num_active_channels() if "Lazy" in classes[0] else 0
+    return [backend, wrong, classes, x.tolist(), own.name(), str(own.get_error()), peers]
+"""
+    env = {"BACKEND": name, **({"TORCH_DIST_USE_NCCL2": switch} if switch else {})}
+    of_class = NAMES[name, switch]
+    said = {"ProcessGroupNCCL": "nccl", "ProcessGroupNCCL2": "nccl2", "ProcessGroupNCCLLazy": "nccl-lazy"}[of_class]
+    for rank, answer in enumerate(on_ranks(script, 4, **env).answer):
+        peers = 1 if said == "nccl-lazy" and rank < 2 else 0  # that with which it exchanged messages
+        assert answer == [name, [], [of_class] * 2, [2.0, 2.0], said, "ErrorType.SUCCESS", peers]
+
+
+@pytest.mark.parametrize("of_class", ["ProcessGroupNCCL2", "ProcessGroupNCCLLazy"])
+def test_the_newer_classes_need_no_newer_torch(on_ranks, of_class):
+    """Which tests them with the torch that all tests have."""
+    script = f"""
+from compat_shim import library, state
+native = library.beside(state.library, "_compat_nccl")
+def make(opts, options):
+    return native.{of_class}(opts.store, opts.group_rank, opts.group_size, native.ProcessGroupNCCL.Options(), torch.device("cuda", opts.group_rank))
+dist.Backend.register_backend("newer", make, extended_api=True, devices=["cuda"])
+""" + VALUES
+    answer = on_ranks(script, 2, BACKEND="newer").answer
+    assert answer == [["newer", []]] * 2
 
 
 MISUSES = {

@@ -36,7 +36,7 @@ c10::IValue* group_in(torch::jit::Stack& stack) {
 c10::intrusive_ptr<c10d::ProcessGroup> with_nccl_for_cpu(const c10::IValue& group) {
     const auto of_cuda = group.toCustomClass<c10d::ProcessGroup>();
     const auto backend = of_cuda->getBackend(c10::kCUDA);
-    if (backend->getBackendName() != "nccl") return {};
+    if (!backend->getBackendName().starts_with("nccl")) return {};
     auto twin = c10::make_intrusive<c10d::ProcessGroup>(of_cuda->getRank(), of_cuda->getSize());
     // setBackend gives the backend the group's device.
     twin->setBoundDeviceId(of_cuda->getBoundDeviceId());

@@ -169,9 +169,9 @@ NcclOptions::NcclOptions(bool high_priority)
 NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                          c10::intrusive_ptr<NcclOptions> options, MakeGloo make_gloo)
     : Backend(rank, size),
+      make_gloo_(std::move(make_gloo)),
       store_(std::move(store)),
       options_(std::move(options)),
-      make_gloo_(std::move(make_gloo)),
       global_ranks_(global_ranks(*options_, size)),
       blocking_(raises_timeouts()),
       uid_(groups++),
@@ -210,6 +210,11 @@ void NcclBackend::eagerConnectSingleDevice(c10::Device device) {
 bool NcclBackend::is_initialized() const {
     const std::lock_guard lock(mutex_);
     return !used_devices_.empty();
+}
+
+std::size_t NcclBackend::connected_peers() const {
+    const std::lock_guard lock(mutex_);
+    return connected_.size();
 }
 
 std::uint64_t NcclBackend::getSequenceNumberForGroup() {
@@ -270,6 +275,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
         coalesced_.push_back(std::move(job));
         return {};
     }
+    if (message) connected_.insert(call.root);
     RECORD_PARAM_COMMS_DATA(std::make_tuple(static_cast<std::int64_t>(job.call.number), message),
                             std::make_tuple(group_name(*options_), pg_desc_), job.inputs,
                             job.outputs, rank_, param_name(call.type), call.sent, call.received,
@@ -419,8 +425,8 @@ c10::intrusive_ptr<c10d::Backend> NcclBackend::split(
     options->timeout = opts ? opts->timeout : options_->timeout;
     if (opts) options->group_name = opts->group_name;
     for (const int rank : ranks) options->global_ranks_in_group.push_back(global(rank));
-    return c10::make_intrusive<NcclBackend>(store, static_cast<int>(me - ranks.begin()),
-                                            static_cast<int>(ranks.size()), options, make_gloo_);
+    return new_group(store, static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()),
+                     options);
 }
 
 void NcclBackend::registerOnCompletionHook(

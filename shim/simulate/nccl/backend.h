@@ -47,9 +47,12 @@ struct NcclOptions final : c10d::Backend::Options {
     NcclConfig config;
     c10::intrusive_ptr<c10d::Backend> split_from;
     int split_color = -1;
+    bool lazy_init = false;
+
+    c10::intrusive_ptr<Options> clone() const { return c10::make_intrusive<NcclOptions>(*this); }
 };
 
-class NcclBackend final : public c10d::Backend {
+class NcclBackend : public c10d::Backend {
   public:
     using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     using Tensors = std::vector<at::Tensor>;
@@ -76,7 +79,10 @@ class NcclBackend final : public c10d::Backend {
     void enableCollectivesTiming() {}
     void eagerConnectSingleDevice(c10::Device device);
     [[nodiscard]] bool is_initialized() const;
+    bool isInitialized() { return is_initialized(); }
     [[nodiscard]] std::uint64_t splits() const { return splits_; }
+    // Ranks with which this one has exchanged messages by themselves, not in a batch.
+    [[nodiscard]] std::size_t connected_peers() const;
     // Groups of this process are numbered from 0.
     [[nodiscard]] std::uint64_t uid() const { return uid_; }
     c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
@@ -128,6 +134,15 @@ class NcclBackend final : public c10d::Backend {
     void startCoalescing();
     WorkPtr endCoalescing();
 
+  protected:
+    // A group of this kind, for a part of this one's ranks.
+    virtual c10::intrusive_ptr<NcclBackend> new_group(c10::intrusive_ptr<c10d::Store> store,
+                                                      int rank, int size,
+                                                      c10::intrusive_ptr<NcclOptions> options) {
+        return c10::make_intrusive<NcclBackend>(store, rank, size, options, make_gloo_);
+    }
+    MakeGloo make_gloo_;
+
   private:
     using Timeout = Transfers::Timeout;
     // Moves the bytes, when the ranks have agreed.
@@ -168,7 +183,6 @@ class NcclBackend final : public c10d::Backend {
     c10::intrusive_ptr<c10d::Store> store_;
     c10::intrusive_ptr<c10d::Store> job_store_;  // the watchdog's, of the job's own group
     c10::intrusive_ptr<NcclOptions> options_;
-    MakeGloo make_gloo_;
     std::shared_ptr<const Transfers> transfers_;
     std::vector<std::uint64_t> global_ranks_;
     const bool blocking_;
@@ -180,6 +194,7 @@ class NcclBackend final : public c10d::Backend {
     std::vector<Job> coalesced_;
     std::vector<WatchedWork> pending_;
     std::set<c10::DeviceIndex> used_devices_;
+    std::set<int> connected_;
     std::uint64_t calls_ = 0;
     std::atomic<std::uint64_t> splits_ = 0;
     std::map<std::pair<int, c10d::OpType>, std::uint64_t> messages_;
@@ -187,6 +202,27 @@ class NcclBackend final : public c10d::Backend {
     std::map<std::pair<int, c10d::OpType>, Lane> message_lanes_;
     std::shared_ptr<Mailbox> mailbox_;
     std::shared_ptr<const Hook> hook_;  // one object: a copy of Python's would need the GIL
+};
+
+// Torch 2.15 has two more classes: "nccl" is `nccl2` there, unless TORCH_DIST_USE_NCCL2 is 0, and
+// `nccl_lazy` connects two ranks when they first exchange a message. What they do otherwise than
+// the first is done by the GPU, so here they differ in little but their names.
+enum class NcclKind { nccl2, nccl_lazy };
+
+template <NcclKind kind>
+class NcclBackendOf final : public NcclBackend {
+  public:
+    using NcclBackend::NcclBackend;
+    const std::string getBackendName() const override {
+        return kind == NcclKind::nccl2 ? "nccl2" : "nccl-lazy";
+    }
+
+  protected:
+    c10::intrusive_ptr<NcclBackend> new_group(c10::intrusive_ptr<c10d::Store> store, int rank,
+                                              int size,
+                                              c10::intrusive_ptr<NcclOptions> options) override {
+        return c10::make_intrusive<NcclBackendOf>(store, rank, size, options, make_gloo_);
+    }
 };
 
 }  // namespace compat::shim::simulate

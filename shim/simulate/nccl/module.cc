@@ -7,6 +7,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -49,6 +50,43 @@ c10::intrusive_ptr<Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& sto
     }
 }
 
+// Waits for the other ranks, without the GIL.
+template <class Group>
+c10::intrusive_ptr<Group> new_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                    int size, const c10::intrusive_ptr<Options>& options) {
+    const py::gil_scoped_release unlocked;
+    return c10::make_intrusive<Group>(store, rank, size, options, &make_gloo);
+}
+
+template <NcclKind kind>
+void bind_as(py::module_& module, const char* name) {
+    using Group = NcclBackendOf<kind>;
+    py::class_<Group, Backend, c10::intrusive_ptr<Group>> group(module, name);
+    group
+        .def(py::init([](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                         const c10::intrusive_ptr<Options>& options,
+                         std::optional<c10::Device> device) {
+                 auto made = new_group<Group>(store, rank, size, options);
+                 if (device) made->setBoundDeviceId(device);
+                 // With its device a communicator is made at once.
+                 if (device && !options->lazy_init) made->eagerConnectSingleDevice(*device);
+                 return made;
+             }),
+             py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"),
+             py::arg("device_id") = std::nullopt)
+        .def(py::init([](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size) {
+                 return new_group<Group>(store, rank, size, c10::make_intrusive<Options>());
+             }),
+             py::arg("store"), py::arg("rank"), py::arg("size"))
+        .def_property_readonly("options", &Group::options)
+        .def("perform_nocolor_split", [](Group&, const py::object&) {});
+    if constexpr (kind == NcclKind::nccl2)
+        group.def("register_mem_pool", [](Group&, const py::object&) {})
+            .def("deregister_mem_pool", [](Group&, const py::object&) {});
+    else
+        group.def("_num_active_channels", &Group::connected_peers);
+}
+
 // `module`: "torch._C._distributed_c10d", whose classes these look like.
 void bind(py::module_& module) {
     py::class_<NcclBackend, Backend, c10::intrusive_ptr<NcclBackend>> group(module,
@@ -75,6 +113,7 @@ void bind(py::module_& module) {
         .def_readwrite("config", &Options::config)
         .def_readwrite("split_from", &Options::split_from)
         .def_readwrite("split_color", &Options::split_color)
+        .def_readwrite("lazy_init", &Options::lazy_init)
         .def_readwrite("global_ranks_in_group", &Options::global_ranks_in_group)
         .def_readwrite("group_name", &Options::group_name)
         .def("__copy__", [](const Options& self) { return c10::make_intrusive<Options>(self); })
@@ -84,16 +123,14 @@ void bind(py::module_& module) {
     group
         .def(py::init([](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                          const c10::intrusive_ptr<Options>& options) {
-                 const py::gil_scoped_release unlocked;
-                 return c10::make_intrusive<NcclBackend>(store, rank, size, options, &make_gloo);
+                 return new_group<NcclBackend>(store, rank, size, options);
              }),
              py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"))
         .def(py::init([](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                          std::chrono::milliseconds timeout) {
                  auto options = c10::make_intrusive<Options>();
                  options->timeout = timeout;
-                 const py::gil_scoped_release unlocked;
-                 return c10::make_intrusive<NcclBackend>(store, rank, size, options, &make_gloo);
+                 return new_group<NcclBackend>(store, rank, size, options);
              }),
              py::arg("store"), py::arg("rank"), py::arg("size"),
              py::arg("timeout") = std::chrono::minutes(10))
@@ -122,6 +159,8 @@ void bind(py::module_& module) {
 
 PYBIND11_MODULE(_compat_nccl, module) {
     bind(module);
+    bind_as<NcclKind::nccl2>(module, "ProcessGroupNCCL2");
+    bind_as<NcclKind::nccl_lazy>(module, "ProcessGroupNCCLLazy");
     module.attr("nccl_version") = py::make_tuple(kNcclMajor, kNcclMinor, kNcclPatch);
     module.def(
         "wait_for_all", [] { Watchdog::instance().wait_for_all(); }, Unlocked());

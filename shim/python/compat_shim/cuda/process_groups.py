@@ -6,11 +6,13 @@ import inspect
 from .. import patching
 
 SYMBOL = "torch.distributed.ProcessGroupNCCL"
+_NEWER = ("nccl2", "nccl-lazy", "nccl-legacy")  # since 2.15
 
 
 def apply(torch, note):
     """`note(symbol)` writes a group down that was asked for with NCCL."""
     module = torch.distributed.distributed_c10d
+    names = ("nccl",) + (_NEWER if hasattr(module, "_create_nccl2_process_group") else ())
 
     def default():
         """Of the first group, where none is named; other groups have the first one's."""
@@ -18,16 +20,16 @@ def apply(torch, note):
         return "nccl" if accelerator is not None and accelerator.type == "cuda" else None
 
     for name, otherwise in (("init_process_group", default), ("new_group", lambda: None)):
-        patching.patch(module.__name__, name, lambda create: _by_gloo(create, otherwise, note))
+        patching.patch(module.__name__, name, lambda create: _by_gloo(create, otherwise, names, note))
         setattr(torch.distributed, name, getattr(module, name))
 
 
-def _by_gloo(create, otherwise, note):
+def _by_gloo(create, otherwise, names, note):
     signature = inspect.signature(create)
 
     def with_gloo(*args, **kwargs):
         given = signature.bind(*args, **kwargs)
-        backend = _renamed(given.arguments.get("backend") or otherwise(), note)
+        backend = _renamed(given.arguments.get("backend") or otherwise(), names, note)
         if backend is not None:
             given.arguments["backend"] = backend
         return create(*given.args, **given.kwargs)
@@ -35,9 +37,14 @@ def _by_gloo(create, otherwise, note):
     return with_gloo
 
 
-def _renamed(backend, note):
-    """"nccl", or "cpu:gloo,cuda:nccl"."""
-    if not isinstance(backend, str) or "nccl" not in backend.lower():
+def _renamed(backend, names, note):
+    """Of "nccl", or "cpu:gloo,cuda:nccl"."""
+    if not isinstance(backend, str):
+        return backend
+    parts = [part.rpartition(":") for part in backend.lower().split(",")]
+    if not any(name in names for _, _, name in parts):
         return backend
     note(SYMBOL)
-    return backend.lower().replace("nccl", "gloo")
+    return ",".join(
+        device + colon + ("gloo" if name in names else name) for device, colon, name in parts
+    )

@@ -10,6 +10,12 @@ import weakref
 
 from .. import library as libraries
 
+# Further classes since 2.15, and what makes one in torch.distributed.distributed_c10d.
+_NEWER_GROUPS = {
+    "ProcessGroupNCCL2": "_create_nccl2_process_group",
+    "ProcessGroupNCCLLazy": "_create_nccl_lazy_process_group",
+}
+
 
 def install(torch, library, settings):
     """Whether there is one: not in builds of torch without torch.distributed, or with one whose
@@ -21,12 +27,16 @@ def install(torch, library, settings):
     except ModuleNotFoundError:
         return False
     _set_faults(native, settings.faults)
-    native.ProcessGroupNCCL.__module__ = "torch._C._distributed_c10d"
-    _count_steps_with(native.ProcessGroupNCCL, torch, library)
     timeout = datetime.timedelta(minutes=10)  # ProcessGroupNCCL.hpp
     c10d = torch.distributed.distributed_c10d
-    for module in (torch._C._distributed_c10d, c10d, torch.distributed):
-        module.ProcessGroupNCCL = native.ProcessGroupNCCL
+    native.ProcessGroupNCCL2.Options = native.ProcessGroupNCCL.Options
+    newer = [name for name, maker in _NEWER_GROUPS.items() if hasattr(c10d, maker)]
+    for name in ["ProcessGroupNCCL"] + newer:
+        group = getattr(native, name)
+        group.__module__ = "torch.distributed.distributed_c10d"
+        _count_steps_with(group, torch, library)
+        for module in (torch._C._distributed_c10d, c10d, torch.distributed):
+            setattr(module, name, group)
     c10d._NCCL_AVAILABLE = True
     torch._C._distributed_c10d._DEFAULT_PG_NCCL_TIMEOUT = timeout
     for module in (c10d, torch.distributed.constants):

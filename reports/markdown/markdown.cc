@@ -268,6 +268,9 @@ class MarkdownReport : public Renderer {
         for (size_t i = 0; i < std::min(kShown, writes.files.size()); ++i)
             page_.add(writes_, {fmt::format("  - {}: {}\n", code(writes.files[i].path),
                                             writes.files[i].change)});
+        if (writes.files.size() > kShown)
+            page_.add(writes_, {fmt::format("  - and {} more: report.json has all\n",
+                                            writes.files.size() - kShown)});
     }
 
     void add_changes(const ReportModel& model) {

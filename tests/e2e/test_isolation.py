@@ -137,6 +137,13 @@ def test_off_reaches_the_host(host):
     assert result.report["writes"] == [] and result.report["run"]["isolation"] == "off"
 
 
+def test_the_report_says_how_many_files_it_does_not_list(runner, python, write_suite):
+    suite = write_suite("writes", {"tests/test_a.py": "import unittest\nclass T(unittest.TestCase):\n    def test_writes(self):\n"
+                         "        for i in range(25):\n            open('written-%d' % i, 'w').close()\n"})
+    report = (runner(suite, "--python", python, "--isolate", "tree", "--shim", "off").folder / "report.md").read_text()
+    assert report.count("`written-") == 20 and "  - and 5 more: report.json has all" in report
+
+
 def test_tree_protects_source_home_and_tmpdir(host):
     result = host.run("--isolate", "tree", *MODULES)
     tests = cases_of(result)

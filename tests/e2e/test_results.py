@@ -445,3 +445,6 @@ def test_open_refuses_a_run_without_a_report(runner, run_to_open):
         (run_to_open / name).unlink(missing_ok=True)
     refused = runner("open")
     assert refused.code == 2 and f"{run_to_open.name} has no report: `runner report {run_to_open.name}` writes it" in refused.err
+    assert runner("archive", "latest", "--out", "run.tar.zst").code == 0
+    refused = runner("open", "run.tar.zst")
+    assert refused.code == 2 and "has no report: `runner report run.tar.zst` writes it" in refused.err, "an archive holds none"

@@ -3,6 +3,7 @@
 
 #include "reports/links.h"
 #include "runner/archive/shards.h"
+#include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
@@ -26,12 +27,16 @@ struct OpenRequest {
     bool print_only = false;
 };
 
-Expected<fs::path> report_in(const fs::path& folder, const std::string& id) {
+// `named`: the run as the user wrote it, which may be an archive's file.
+Expected<fs::path> report_in(const fs::path& folder, const std::string& id,
+                             const std::string& named) {
     std::error_code error;
     for (const char* name : {"report.html", "report.md"})
         if (fs::exists(folder / name, error)) return fs::absolute(folder / name);
     return fail(ErrorKind::usage, fmt::format("{} has no report", id),
-                fmt::format("`runner report {}` writes it", id), folder.string());
+                fmt::format("`runner report {}` writes it",
+                            fs::is_regular_file(named, error) ? shell_quoted(named) : id),
+                folder.string());
 }
 
 void open_file(const fs::path& file, const std::string& url) {
@@ -50,7 +55,7 @@ Expected<ExitCode> open_report(const OpenRequest& request, const config::Invocat
     if (!id) return tl::unexpected(id.error());
     const auto stored = results->store.load_run(*id);
     if (!stored) return tl::unexpected(stored.error());
-    const auto file = report_in(results->folder / stored->info.folder, *id);
+    const auto file = report_in(results->folder / stored->info.folder, *id, request.run);
     if (!file) return tl::unexpected(file.error());
     const std::string url = "file://" + reports::percent_encoded(file->string());
     print("{}\n{}\n", printable(file->string()), url);

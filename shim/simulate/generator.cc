@@ -33,7 +33,11 @@ class DeviceGenerator final : public c10::GeneratorImpl {
         seed_ = seed;
         offset_ = 0;
     }
-    void set_offset(std::uint64_t offset) override { offset_ = offset; }
+    void set_offset(std::uint64_t offset) override {
+        if (device().type() == c10::kCUDA)  // CUDAGeneratorImpl.cpp: it draws four numbers at once
+            TORCH_CHECK(offset % 4 == 0, "offset must be a multiple of 4");
+        offset_ = offset;
+    }
     std::uint64_t get_offset() const override { return offset_; }
     std::uint64_t current_seed() const override { return seed_; }
     std::uint64_t seed() override {

@@ -389,6 +389,72 @@ print(json.dumps(answers))
     assert ran.answer == [fused, fused, plain, plain, fused]
 
 
+def test_attention_takes_what_fused_kernels_get_from_above(on_cuda):
+    """Heads that flash attention wants padded, jagged tensors, and a mask of another dtype."""
+    ran = on_cuda(
+        """
+import warnings
+from torch.nn.functional import scaled_dot_product_attention as attend
+answers = []
+for width, dtype in ((63, torch.float16), (100, torch.bfloat16), (1, torch.float16)):
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 5, width).to(dtype) for _ in range(3))
+    q, k, v = [[each.to(device).requires_grad_() for device in ("cuda", "cpu")] for each in (q, k, v)]
+    for own, host, options in ((0, 1, {}), (0, 1, {"is_causal": True}), (0, 1, {"scale": 0.5})):
+        ours, cpu = (attend(q[i], k[i], v[i], **options) for i in (own, host))
+        of_ours, of_cpu = (torch.autograd.grad(out.float().sum(), (q[i], k[i], v[i])) for i, out in ((0, ours), (1, cpu)))
+        answers.append([torch.allclose(x.cpu().float(), y.float(), atol=3e-2) for x, y in ((ours, cpu), *zip(of_ours, of_cpu))])
+x = torch.ones(2, 3, 40, device="cuda", dtype=torch.float16)
+heads = torch.nn.MultiheadAttention(40, 4, device="cuda", dtype=torch.float16)
+answers.append(list(heads(x, x, x, need_weights=False)[0].shape))
+
+parts = [torch.randn(2, 2, 8), torch.randn(4, 2, 8)]
+def jagged(device):
+    nested = torch.nested.nested_tensor([part.to(device) for part in parts], layout=torch.jagged).transpose(1, 2)
+    return [each.cpu() for each in attend(nested, nested, nested).transpose(1, 2).unbind()]
+answers.append([torch.allclose(ours, cpu, atol=1e-5) for ours, cpu in zip(jagged("cuda"), jagged("cpu"))])
+
+q = torch.randn(1, 1, 8, 64, device="cuda", dtype=torch.float16, requires_grad=True)
+try: attend(q, q, q, attn_mask=torch.zeros(8, 8, device="cuda"))
+except RuntimeError as error: answers.append(str(error).splitlines()[0])
+torch.use_deterministic_algorithms(True, warn_only=True)
+for dtype in (torch.float16, torch.float32):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        attend(*[q.to(dtype)] * 3).sum().backward()
+    answers.append([str(each.message).split(" To ")[0] for each in said if "defaults to" in str(each.message)])
+print(json.dumps(answers))
+"""
+    )
+    assert ran.answer == [[True] * 4] * 9 + [
+        [2, 3, 40],
+        [True, True],
+        "invalid dtype for bias - should match query's dtype",
+        ["Flash Attention defaults to a non-deterministic algorithm."],
+        ["Memory Efficient attention defaults to a non-deterministic algorithm."],
+    ]
+
+
+def test_nansum_takes_complex_numbers_and_an_offset_is_a_multiple_of_four(on_cuda):
+    ran = on_cuda(
+        """
+nan = float("nan")
+x = torch.tensor([[1 + 2j, complex(nan, 1)], [3j, 1]], device="cuda")
+answers = [str(x.nansum().item()), [str(value) for value in x.nansum(1).tolist()]]
+y = torch.tensor([1.0, nan, 2.0], device="cuda")
+answers += [y.nansum().item(), str(y.half().nansum(dtype=torch.float64).dtype), torch.tensor([1, 2], device="cuda").nansum().item()]
+generator = torch.Generator("cuda")
+generator.set_offset(8)
+try: generator.set_offset(3)
+except RuntimeError as error: answers.append(str(error).splitlines()[0])
+print(json.dumps([*answers, generator.get_offset()]))
+"""
+    )
+    assert ran.answer == [
+        "(2+5j)", ["(1+2j)", "(1+3j)"], 3.0, "torch.float64", 3, "offset must be a multiple of 4", 8
+    ]  # fmt: skip
+
+
 def test_attention_is_the_fused_kernel_where_cuda_takes_it(on_cuda):
     """With the CPU's values, the gradient's name of CUDA, and no gradient of the gradient."""
     ran = on_cuda(

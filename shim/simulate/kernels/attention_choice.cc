@@ -272,9 +272,16 @@ constexpr FusedKernel kFusedKernels[]{
     {SDPBackend::cudnn_attention, "cuDNN attention", kCudnn, {}, kCudnnDense, {}},
 };
 
+// Torch's jagged tensors are written in Python, with sizes that are no numbers. The kernels for them
+// are not simulated; the formula is.
+bool is_jagged(const at::Tensor& tensor) {
+    return tensor.is_nested() && tensor.key_set().has(c10::DispatchKey::Python);
+}
+
 }  // namespace
 
 bool can_use_attention(SDPBackend backend, const Attention& call, bool debug) {
+    if (is_jagged(call.query) || is_jagged(call.key) || is_jagged(call.value)) return false;
     const auto kernel = std::ranges::find(kFusedKernels, backend, &FusedKernel::backend);
     if (kernel == std::end(kFusedKernels)) return false;
     const auto all = [&](std::span<const AttentionCheck> checks) {

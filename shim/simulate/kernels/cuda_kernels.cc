@@ -1,7 +1,7 @@
 // Kernels that CUDA has and the CPU lacks: fused LSTM and GRU cells, with the formulas of
 // ATen/native/cuda/RNN.cu, run op by op on the device's tensors; softmax from half to single
-// precision; matrix products with another output dtype; and whether cuDNN computes a CTC loss,
-// which it never does here.
+// precision; nansum of complex numbers; matrix products with another output dtype; and whether cuDNN
+// computes a CTC loss, which it never does here.
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/library.h>
@@ -121,6 +121,16 @@ Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, int64_t di
     });
 }
 
+// The CPU's kernel takes no complex numbers, CUDA's does.
+Tensor nansum(const Tensor& self, at::OptionalIntArrayRef dim, bool keepdim,
+              std::optional<at::ScalarType> dtype) {
+    if (!self.is_complex())
+        return on_cpu(self, {}, [&](const Tensor& input, const Tensor&) {
+            return at::nansum(input, dim, keepdim, dtype);
+        });
+    return at::sum(self.masked_fill(self.isnan(), 0), dim, keepdim, dtype);
+}
+
 // ATen/native/cuda/Blas.cpp
 void check_out_dtype(const Tensor& self, at::ScalarType out_dtype) {
     const at::ScalarType own = self.scalar_type();
@@ -215,6 +225,7 @@ void add_cuda_kernels(torch::Library& dense) {
     dense.impl("_use_cudnn_ctc_loss.Tensor", &never_cudnn_by_tensors);
     dense.impl("_use_miopen_ctc_loss", &never_cudnn);
     dense.impl("_use_miopen_ctc_loss.Tensor", &never_cudnn_by_tensors);
+    add_checked("nansum", &nansum);
     add_checked("_thnn_fused_lstm_cell", &lstm_cell);
     dense.impl("_thnn_fused_lstm_cell_backward_impl", &lstm_cell_backward);
     add_checked("_thnn_fused_gru_cell", &gru_cell);

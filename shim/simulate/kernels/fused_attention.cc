@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "simulate/cpu_aliases.h"
@@ -31,6 +32,27 @@ Tensor heads_innermost(const Tensor& out) {
 }
 
 bool given(const MaybeTensor& tensor) { return tensor && tensor->defined(); }
+
+// Flash attention computes heads of 8, 16, 24 … values: scaled_dot_product_attention pads others
+// with zeros, which change no score (ATen/native/transformers/attention.cpp).
+Tensor padded_to_eights(const Tensor& tensor) {
+    const std::int64_t over = tensor.size(-1) % 8;
+    return over == 0 ? tensor : at::constant_pad_nd(tensor, {0, 8 - over});
+}
+
+// As the backward of both kernels (ATen/native/transformers/cuda/attention_backward.cu), once each.
+void warn_of_order(bool is_flash) {
+    auto& context = at::globalContext();
+    if (!context.deterministicAlgorithms() || !context.deterministicAlgorithmsWarnOnly()) return;
+    constexpr std::string_view kRest =
+        " defaults to a non-deterministic algorithm. To explicitly enable determinism call "
+        "torch.use_deterministic_algorithms(True, warn_only=False).";
+    if (is_flash) {
+        TORCH_WARN_ONCE("Flash Attention", kRest);
+    } else {
+        TORCH_WARN_ONCE("Memory Efficient attention", kRest);
+    }
+}
 
 struct Scores {
     Tensor values;  // scaled, masked, in single precision or more
@@ -150,6 +172,7 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad, const Tens
                                                   c10::SymInt, double dropout, bool causal,
                                                   const Tensor&, const Tensor&,
                                                   std::optional<double> scale) {
+    warn_of_order(/*is_flash=*/true);
     const auto [dq, dk, dv, unused] =
         attend_backward(grad, query, key, value, {}, out, logsumexp, dropout, causal, scale);
     return {dq, dk, dv};
@@ -159,6 +182,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& query, const 
                                                      const Tensor& value, const MaybeTensor& bias,
                                                      bool with_logsumexp, double dropout,
                                                      bool causal, std::optional<double> scale) {
+    TORCH_CHECK(!given(bias) || bias->scalar_type() == query.scalar_type(),
+                "invalid dtype for bias - should match query's dtype");
     auto [out, logsumexp] = attend(query, key, value, bias, dropout, causal, scale);
     if (!with_logsumexp) logsumexp = logsumexp.narrow(-1, 0, 0);
     const Tensor seed = at::empty({}, query.options().dtype(at::kLong));
@@ -170,6 +195,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
     const Tensor& bias, const Tensor& out, const Tensor& logsumexp, const Tensor&, const Tensor&,
     double dropout, std::array<bool, 4> wanted, bool causal, std::optional<double> scale) {
     if (!grad.defined()) return {};
+    warn_of_order(/*is_flash=*/false);
     const bool biased = wanted[3] && bias.defined();
     auto [dq, dk, dv, scores] = attend_backward(grad, query, key, value, bias, out, logsumexp,
                                                 dropout, causal, scale, biased);
@@ -192,9 +218,13 @@ Tensor cuda_attention(const Tensor& query, const Tensor& key, const Tensor& valu
                       std::optional<double> scale, bool grouped) {
     const auto backend = chosen_attention({query, key, value, bias, dropout, causal, grouped});
     const bool simulated = dropout == 0 && !grouped && !query.is_nested();
-    if (simulated && backend == sdp::SDPBackend::flash_attention)
-        return std::get<0>(at::_scaled_dot_product_flash_attention(query, key, value, dropout,
-                                                                   causal, false, scale));
+    if (simulated && backend == sdp::SDPBackend::flash_attention) {
+        const std::int64_t width = query.size(-1);
+        const Tensor out = std::get<0>(at::_scaled_dot_product_flash_attention(
+            padded_to_eights(query), padded_to_eights(key), padded_to_eights(value), dropout, causal,
+            false, scale.value_or(1 / std::sqrt(static_cast<double>(width)))));
+        return out.size(-1) == width ? out : out.narrow(-1, 0, width);
+    }
     if (simulated && backend == sdp::SDPBackend::efficient_attention)
         return std::get<0>(at::_scaled_dot_product_efficient_attention(
             query, key, value, bias, c10::GradMode::is_enabled(), dropout, causal, scale));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "runner/base/isolation/source_copy.h"
 #include "runner/base/mac/line_mac.h"
 #include "runner/base/names.h"
 
@@ -96,7 +97,7 @@ void ProgressReader::feed(std::string_view line, bool cut) {
         if (open != open_.rend()) open_.erase(std::next(open).base());
         if (event->state != "passed")
             ends_.push_back({std::move(event->id), std::move(event->state), std::move(event->type),
-                             std::move(event->message)});
+                             with_source_paths(event->message)});
     }
     progress_.current = open_.empty() ? std::string() : open_.back();
 }

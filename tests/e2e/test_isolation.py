@@ -162,8 +162,9 @@ def test_tree_protects_source_home_and_tmpdir(host):
     case = tests["test_source.py::Source::test_fails_with_its_path"]
     assert case["failure"]["message"] == f"it is {host.suite}/tests/test_source.py"
     assert case["failure"]["frames"][-1]["file"].endswith("tests/test_source.py")
-    for name in ("report.json", "report.md", "report.html"):
+    for name in ("report.json", "report.md", "report.html", "run.log"):
         assert ".private-source" not in (result.folder / name).read_text(errors="replace"), name
+    assert f"it is {host.suite}/tests/test_source.py" in result.out and ".private-source" not in result.out + result.err
     markdown = (result.folder / "report.md").read_text()
     assert "Files that the tests wrote" in markdown and "`data/added.txt`: new" in markdown
     assert str(host.suite) == result.report["run"]["root"]

@@ -31,6 +31,7 @@ class SourceCopyTest : public testing::Test {
         fs::create_symlink("test_a.py", source() / "tests" / "relative");
         fs::create_symlink(source() / "data", source() / "tests" / "absolute");
         fs::create_symlink("/etc/hostname", source() / "outside");
+        fs::create_symlink("../../beside.txt", source() / "tests" / "beside");
         copy_.from = source();
         copy_.to = tree_.root() / "copy";
         copy_.links = {source() / "results"};
@@ -59,9 +60,18 @@ TEST_F(SourceCopyTest, HasFilesModesTimesAndLinks) {
     EXPECT_EQ(fs::read_symlink(copy_.to / "tests/absolute"), copy_.to / "data")
         << "a write through it must not reach the source";
     EXPECT_EQ(fs::read_symlink(copy_.to / "outside"), "/etc/hostname");
+    EXPECT_EQ(fs::read_symlink(copy_.to / "tests/beside"), tree_.root() / "beside.txt");
     EXPECT_EQ(fs::read_symlink(copy_.to / "results"), source() / "results");
     EXPECT_EQ(fs::hard_link_count(copy_.to / "tests/test_a.py"), 1U);
     EXPECT_THAT(changes(), IsEmpty());
+}
+
+TEST_F(SourceCopyTest, KeepsLinksWhereItIsMountedInPlaceOfTheSource) {
+    copy_.is_mounted = true;
+    ASSERT_TRUE(copy_source(copy_));
+    EXPECT_EQ(fs::read_symlink(copy_.to / "tests/absolute"), source() / "data");
+    EXPECT_EQ(fs::read_symlink(copy_.to / "tests/beside"), "../../beside.txt");
+    EXPECT_TRUE(fs::is_directory(fs::symlink_status(copy_.to / "results")));
 }
 
 TEST_F(SourceCopyTest, MayLieInItsSource) {

@@ -96,7 +96,7 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
     const fs::path root = without_slash(ready.child.root);
     SourceCopy& source = made->source_;
     source.from = root;
-    source.links_as_folders = how == "sandbox";
+    source.is_mounted = how == "sandbox";
     source.to = made->folder_ / kSourceCopies / root.relative_path();
     const fs::path results = fs::absolute(ready.settings.text(Setting::results));
     const fs::path cache = fs::absolute(ready.settings.text(Setting::cache));

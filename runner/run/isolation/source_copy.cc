@@ -83,7 +83,7 @@ class Copying {
 
     Expected<void> folder(const Place& at) const {
         std::error_code error;
-        if (is_link(at.from) && !copy_.links_as_folders)
+        if (is_link(at.from) && !copy_.is_mounted)
             fs::create_symlink(at.from, at.to, error);
         else if (is_link(at.from) || is_entered(at.from))
             fs::create_directory(at.to, error);
@@ -119,8 +119,12 @@ class Copying {
     Expected<void> link(const fs::path& from, const fs::path& to) {
         std::error_code error;
         fs::path target = fs::read_symlink(from, error);
-        if (target.is_absolute() && is_inside(target, copy_.from))
-            target = copy_.to / target.lexically_relative(copy_.from);
+        const fs::path leads_to = (from.parent_path() / target).lexically_normal();
+        const bool inside = is_inside(leads_to, copy_.from);
+        if (!copy_.is_mounted && target.is_absolute() && inside)
+            target = copy_.to / leads_to.lexically_relative(copy_.from);
+        else if (!copy_.is_mounted && target.is_relative() && !inside)
+            target = leads_to;
         fs::create_symlink(target, to, error);
         return {};
     }

@@ -26,8 +26,8 @@ void end_interrupted(int) {
 
 void handle_early_interrupts() {
     for (const int signal : kTerminationSignals)
-        // Ignored by nohup or `trap '' INT`: stay ignored.
-        if (std::signal(signal, end_interrupted) == SIG_IGN) std::signal(signal, SIG_IGN);
+        // What nohup or `trap '' INT` ignores stays ignored, without a moment in between.
+        if (!is_ignored(signal)) std::signal(signal, end_interrupted);
 }
 
 }  // namespace

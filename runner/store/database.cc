@@ -65,7 +65,7 @@ bool has_no_room(const std::filesystem::path& file) {
     return !error && space.available < kSharedMemory;
 }
 
-// Of the files that this process may write; SQLite does not say what the system said.
+// Further advice where files may not grow beyond a limit: SQLite does not pass on the system's error.
 std::string size_limit() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};

@@ -38,7 +38,7 @@ def _by_gloo(create, otherwise, names, note):
 
 
 def _renamed(backend, names, note):
-    """Of "nccl", or "cpu:gloo,cuda:nccl"."""
+    """`backend`, "nccl" or "cpu:gloo,cuda:nccl", with gloo in the place of NCCL."""
     if not isinstance(backend, str):
         return backend
     parts = [part.rpartition(":") for part in backend.lower().split(",")]

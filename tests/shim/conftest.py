@@ -7,7 +7,6 @@ $XDG_CACHE_HOME/runner/tests/shim; CMake rebuilds what changed.
 
 import functools
 import hashlib
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -21,7 +20,6 @@ import pytest
 import warm_children
 from machinery import script
 
-TORCH = tuple(map(int, importlib.metadata.version("torch").split(".")[:2]))  # (2, 13)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHIM = ROOT / "shim"
 ELSEWHERE = "9.9.9+elsewhere"

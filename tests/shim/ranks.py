@@ -2,10 +2,10 @@
 
 import pytest
 
-from conftest import TORCH, run_child
+from conftest import older_than, run_child
 
 # Of torch 2.15: "nccl" is ProcessGroupNCCL2 there, and "nccl2", "nccl-lazy" and "nccl-legacy" are new.
-HAS_NEWER_NAMES = TORCH >= (2, 15)
+HAS_NEWER_NAMES = not older_than("2.15")
 
 RANKS = """
 import datetime, functools, json, os, signal, tempfile, time, warnings, torch

@@ -400,8 +400,8 @@ for width, dtype in ((63, torch.float16), (100, torch.bfloat16), (1, torch.float
     torch.manual_seed(0)
     q, k, v = (torch.randn(1, 2, 5, width).to(dtype) for _ in range(3))
     q, k, v = [[each.to(device).requires_grad_() for device in ("cuda", "cpu")] for each in (q, k, v)]
-    for own, host, options in ((0, 1, {}), (0, 1, {"is_causal": True}), (0, 1, {"scale": 0.5})):
-        ours, cpu = (attend(q[i], k[i], v[i], **options) for i in (own, host))
+    for options in ({}, {"is_causal": True}, {"scale": 0.5}):
+        ours, cpu = (attend(q[i], k[i], v[i], **options) for i in (0, 1))
         of_ours, of_cpu = (torch.autograd.grad(out.float().sum(), (q[i], k[i], v[i])) for i, out in ((0, ours), (1, cpu)))
         answers.append([torch.allclose(x.cpu().float(), y.float(), atol=3e-2) for x, y in ((ours, cpu), *zip(of_ours, of_cpu))])
 x = torch.ones(2, 3, 40, device="cuda", dtype=torch.float16)

@@ -308,7 +308,7 @@ def test_a_file_that_is_emptied_meanwhile_is_no_crash(program, tmp_path):
         process.terminate()
         process.wait()
         for run in tmp_path.glob("results/runs/*"):  # stored whole, whatever ended the process after that
-            assert process.returncode in (0, 3, 130) and '"event":"end"' in (run / "record.jsonl").read_text(), process.returncode
+            assert '"event":"end"' in (run / "record.jsonl").read_text(), (delay, process.returncode)
 
 
 def test_an_import_names_a_run_that_is_dated_later(runner, ci_results, tmp_path):

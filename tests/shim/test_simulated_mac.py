@@ -117,7 +117,7 @@ import json, torch
 import torch.multiprocessing as multiprocessing
 def add(tensors, results):
     for tensor in tensors: tensor += 1
-    results.put(1); results.get()
+    results.put(1)
 if __name__ == "__main__":
     def refused(call, *args):
         try: call(*args)
@@ -126,7 +126,7 @@ if __name__ == "__main__":
     tensors = [whole[:2], whole[2:]]
     results = multiprocessing.SimpleQueue()
     process = multiprocessing.Process(target=add, args=(tensors, results))
-    process.start(); results.get(); results.put(1); process.join()
+    process.start(); results.get(); process.join()
     print(json.dumps([
         multiprocessing.get_sharing_strategy(), sorted(multiprocessing.get_all_sharing_strategies()), whole.tolist(),
         refused(multiprocessing.set_sharing_strategy, "file_descriptor") is not None,

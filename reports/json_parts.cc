@@ -169,6 +169,7 @@ Json run_json(const RunView& r) {
             {"diagnose", r.diagnose},
             {"isolation", r.isolation},
             {"network", r.network},
+            {"subset", or_null(r.subset)},
             {"commit", or_null(r.commit)},
             {"dirty", r.dirty},
             {"torch", or_null(r.torch)},

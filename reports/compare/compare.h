@@ -58,6 +58,8 @@ struct Comparison {
     // Runs whose verdicts were compared with each other to find noise; 0: there are none.
     std::int64_t noise_runs = 0, noisy_tests = 0;
     std::int64_t duplicates = 0;  // tests with the id of another of their run: left out
+    // Tests of one run alone, where the other ran another part of the suite: left out.
+    std::int64_t not_asked_for = 0;
     analysis::ClassCounts counts{};
     std::vector<ChangedTest> tests;
     std::vector<ChangeGroup> groups;  // by class, then the largest first

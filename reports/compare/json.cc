@@ -84,6 +84,7 @@ OrderedJson comparison(const Comparison& c, std::size_t most_groups) {
             {"drops", std::move(drops)},
             {"noise", {{"runs", c.noise_runs}, {"tests", c.noisy_tests}}},
             {"duplicates", c.duplicates},
+            {"not_asked_for", c.not_asked_for},
             {"classes", std::move(classes)},
             {"groups", std::move(groups)}};
 }

@@ -133,6 +133,13 @@ std::string class_head(const Comparison& c, ChangeClass change, std::size_t caus
                        counted(static_cast<long>(causes), "cause"), row_of(change).means);
 }
 
+std::string not_asked_for_words(const Comparison& c) {
+    return c.not_asked_for == 0
+               ? std::string{}
+               : counted(c.not_asked_for, "test") +
+                     " of one run left out: the other ran another part of the suite";
+}
+
 void add_column(std::string& text, const Comparison& c, std::size_t tests_of_group) {
     fmt::format_to(std::back_inserter(text), "run       {}\n", run_words(c.run));
     text += blind_line(c.run, "          ");
@@ -143,6 +150,7 @@ void add_column(std::string& text, const Comparison& c, std::size_t tests_of_gro
                        value_words(change.baseline), value_words(change.run));
     for (const auto& drop : c.drops)
         fmt::format_to(std::back_inserter(text), "warning: {}\n", drop_words(drop));
+    if (const std::string words = not_asked_for_words(c); !words.empty()) text += words + "\n";
     for (std::size_t at = 0; at < c.groups.size();) {
         const auto groups = groups_of_class(c, at);
         fmt::format_to(std::back_inserter(text), "\n{}\n",
@@ -192,6 +200,9 @@ std::string page_head(const CompareView& view) {
         for (const auto& drop : c.drops)
             fmt::format_to(std::back_inserter(page), "\n**{}: {}**\n", code(c.run.id),
                            drop_words(drop));
+    for (const Comparison& c : view.columns)
+        if (const std::string words = not_asked_for_words(c); !words.empty())
+            fmt::format_to(std::back_inserter(page), "\n{}: {}.\n", code(c.run.id), words);
     page += "\n## Classes\n\n| class |";
     for (const Comparison& c : view.columns)
         page += " " + cell(view.columns.size() == 1 ? "tests" : code(label_of(view, c))) + " |";
@@ -287,6 +298,8 @@ ChangesText changes_markdown(const CompareView& view, std::size_t groups, std::s
     }
     for (const auto& drop : c.drops)
         fmt::format_to(std::back_inserter(text.intro), "**Warning: {}**\n\n", drop_words(drop));
+    if (const std::string words = not_asked_for_words(c); !words.empty())
+        text.intro += words + ".\n\n";
     if (const std::string noise = noise_words(c); !noise.empty()) text.intro += noise + "\n\n";
     for (const ChangeGroup& group : c.groups) {
         if (text.groups.size() == groups) {

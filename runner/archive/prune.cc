@@ -7,8 +7,8 @@
 #include <set>
 
 #include "runner/archive/run_folder.h"
-#include "runner/base/isolation/file_tree.h"
 #include "runner/base/files.h"
+#include "runner/base/isolation/file_tree.h"
 #include "runner/base/text.h"
 #include "runner/store/comparable.h"
 
@@ -83,14 +83,16 @@ Expected<PrunePlan> plan_prune(const store::Store& store, const fs::path& result
                                const PruneRule& rule) {
     const auto runs = store.runs();
     if (!runs) return tl::unexpected(runs.error());
-    std::map<store::ComparableKey, std::int64_t> seen;
-    std::map<store::ComparableKey, bool> has_complete;
+    // Runs of a part of the suite are counted apart: none takes the place of a whole run.
+    using Kind = std::pair<store::ComparableKey, bool>;
+    std::map<Kind, std::int64_t> seen;
+    std::map<Kind, bool> has_complete;
     PrunePlan plan;
     std::set<std::string> going;
     for (const RunSummary& run : *runs) {  // newest first
-        const store::ComparableKey key = store::comparable_key(run);
-        const std::int64_t newer = seen[key]++;
-        const bool is_last_complete = is_complete(run) && !std::exchange(has_complete[key], true);
+        const Kind kind{store::comparable_key(run), run.subset.empty()};
+        const std::int64_t newer = seen[kind]++;
+        const bool is_last_complete = is_complete(run) && !std::exchange(has_complete[kind], true);
         if (!rule.series.empty() && run.series != rule.series) continue;
         if (rule.keep ? newer < *rule.keep : !rule.before || run.started >= *rule.before) continue;
         const fs::path folder = results / run.folder;

@@ -64,6 +64,7 @@ void fields_of_run(Info& info, Field field) {
     field("repeat_of", info.repeat_of);
     field("plan", info.plan);
     field("column", info.column);
+    field("subset", info.subset);
     field("expectations_file", info.expectations_file);
     field("expectations", info.expectations);
 }

@@ -114,10 +114,7 @@ std::vector<Candidate> runs(const config::Invocation& invocation) {
     if (!results) return {};
     const auto stored = results->store.runs();
     if (!stored) return {};
-    for (const auto& run : *stored)
-        words.push_back(
-            {run.id, display::redirection_words({run.device, run.simulated, run.shim, run.policy,
-                                                 run.fallback, run.imported})});
+    for (const auto& run : *stored) words.push_back({run.id, display::way_words(run)});
     return words;
 }
 

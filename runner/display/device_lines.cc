@@ -68,12 +68,17 @@ std::string policy_words(std::string_view policy) {
     return words == kWords.end() ? "policy " + printable(policy) : std::string(words->second);
 }
 
-std::string redirection_words(const Redirection& run) {
+std::string words_of(const Way& way) {
     const std::string device =
-        printable(run.simulated ? *run.simulated + " (simulated)" : run.device);
-    if (run.imported) return fmt::format("device {}, imported", device);
-    return fmt::format("device {}, fallback {}, {}", device, run.fallback ? "on" : "off",
-                       run.shim ? "shim " + policy_words(run.policy) : "shim off");
+        printable(way.simulated ? *way.simulated + " (simulated)" : way.device);
+    if (way.imported) return fmt::format("device {}, imported", device);
+    std::string words =
+        fmt::format("device {}, fallback {}, {}", device, way.fallback ? "on" : "off",
+                    way.shim ? "shim " + policy_words(way.policy) : "shim off");
+    if (way.isolation != "off") words += ", isolation " + way.isolation;
+    if (way.isolation == "sandbox" && way.network) words += " with the network";
+    if (!way.subset.empty()) words += ", only " + printable(way.subset);
+    return words;
 }
 
 }  // namespace compat::display

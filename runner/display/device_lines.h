@@ -16,17 +16,34 @@ namespace compat::display {
 // "redirects missing devices": the effect of a policy of the shim.
 [[nodiscard]] std::string policy_words(std::string_view policy);
 
-// Device settings of a run.
-struct Redirection {
+// How a run ran, each as store::RunInfo has it.
+struct Way {
     std::string device;
     std::optional<std::string> simulated;
     bool shim = true;
     std::string policy;
     bool fallback = true;
     bool imported = false;
+    std::string isolation = "off";
+    bool network = true;
+    std::string subset{};
 };
 
-// "device mps (simulated), fallback on, shim redirects missing devices"
-[[nodiscard]] std::string redirection_words(const Redirection& run);
+// "device mps (simulated), fallback on, shim redirects missing devices, isolation sandbox, only
+// tests/test_a.py -k add"
+[[nodiscard]] std::string words_of(const Way& way);
+
+// Of a store::RunInfo or a store::RunSummary.
+template <class Run>
+[[nodiscard]] std::string way_words(const Run& run) {
+    const bool imported = [&] {
+        if constexpr (requires { run.imported; })
+            return run.imported;
+        else
+            return run.rerun_argv.empty();
+    }();
+    return words_of({run.device, run.simulated, run.shim, run.policy, run.fallback, imported,
+                     run.isolation, run.network, run.subset});
+}
 
 }  // namespace compat::display

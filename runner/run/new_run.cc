@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "runner/analysis/expectations/judge.h"
 #include "runner/archive/results.h"
@@ -119,6 +120,20 @@ Expected<plan::Selection> selection_of(const RunRequest& request,
     });
 }
 
+// As store::RunInfo has it.
+std::string subset_of(const plan::Selection& selection) {
+    constexpr std::size_t kTargetsNamed = 20;
+    const std::set<std::string> targets(selection.targets.begin(), selection.targets.end());
+    std::vector<std::string> words(targets.begin(), targets.end());
+    if (words.size() > kTargetsNamed)
+        words = {fmt::format("{}-targets-{:08x}", words.size(), short_hash(shell_quoted(words)))};
+    if (!selection.keyword.empty()) words.insert(words.end(), {"-k", selection.keyword});
+    const auto options = masked(selection.options);
+    if (!options.empty()) words.emplace_back("--");
+    words.insert(words.end(), options.begin(), options.end());
+    return shell_quoted(words);
+}
+
 // The first line of pytest's usage error on collecting a module; empty: none.
 Expected<std::string> usage_error(const Ready& ready, const plan::Job& module) {
     constexpr std::chrono::minutes kTimeout{1};
@@ -231,10 +246,12 @@ Expected<store::RunInfo> info_of_new_run(const NewRun& fresh, const RunRequest& 
                                          const archive::RunFolder& run) {
     store::RunInfo info = described(request, invocation, fresh.ready, run);
     info.shard = request.shard;
+    info.subset = subset_of(fresh.selection);
     info.repeat_of = request.repeat_of;
     if (request.part) {
         info.expectations_file = request.part->expectations_file;
         info.expectations = request.part->expectations;
+        info.subset = request.part->subset;
         return info;
     }
     auto entries = fresh.expectations.entries;

@@ -100,7 +100,7 @@ Expected<MadePage> PageMakers::runs() const {
     if (!stored) return tl::unexpected(stored.error());
     std::vector<reports::ListedRun> listed(std::min(stored->size(), kListedRuns));
     struct Past {
-        std::string id, repeat_of;
+        std::string id, repeat_of, subset;
     };
     std::map<store::ComparableKey, std::list<Past>> complete_runs;  // newest first
     for (std::size_t i = stored->size(); i-- > 0;) {                // oldest first
@@ -120,7 +120,7 @@ Expected<MadePage> PageMakers::runs() const {
                          run.modules,
                          run_address(run.id),
                          baseline == past.end() ? "" : comparison_address(baseline->id, run.id)};
-        if (complete) past.push_front({run.id, run.repeat_of});
+        if (complete) past.push_front({run.id, run.repeat_of, run.subset});
     }
     return page_of_summary("/", reports::runs_summary(listed));
 }
@@ -198,10 +198,7 @@ Expected<MadePage> PageMakers::test(const std::string& id) const {
         const store::RunInfo& info = run->info;
         results.push_back(
             {entry.run, run_address(entry.run) + "#/test/" + encoded_component(id), entry.started,
-             info.series,
-             display::redirection_words({info.device, info.simulated, info.shim, info.policy,
-                                         info.fallback, info.rerun_argv.empty()}),
-             entry.state, entry.duration_s,
+             info.series, display::way_words(info), entry.state, entry.duration_s,
              mask_secrets(entry.key_line.empty() ? entry.reason : entry.key_line, secrets)});
     }
     return page_of_summary(test_address(id), reports::test_summary(id, results));

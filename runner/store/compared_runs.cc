@@ -64,12 +64,12 @@ Statement newest_before(Database& database, const RunInfo& run, int limit, std::
             SELECT run.name, {}, {}, modules
             FROM run
             JOIN suite ON suite.id = run.suite
-            WHERE {} AND {} AND started_ms <= ?{} AND run.name <> ?{}
+            WHERE {} AND {} AND started_ms <= ?{} AND run.name <> ?{} AND {}
             ORDER BY started_ms DESC, run.id DESC LIMIT ?{})sql",
         columns, fmt::join(parsers::kStateNames, ", "), where_comparable(), condition, kNext,
-        kNext + 1, kNext + 2));
+        kNext + 1, fmt::format(kCovers, kNext + 2), kNext + 3));
     const auto own =
-        std::tuple(std::int64_t{run.started.time_since_epoch().count()}, run.id, limit);
+        std::tuple(std::int64_t{run.started.time_since_epoch().count()}, run.id, run.subset, limit);
     std::apply([&](const auto&... values) { row.bind_all(values...); },
                std::tuple_cat(comparable_key(run), own));
     return row;
@@ -219,14 +219,15 @@ Expected<std::vector<ComparableRun>> comparable_runs(const Store& store, const R
                                                      int limit) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<ComparableRun>> {
-        Statement row = newest_before(database, run, limit, "argv, repeat_of", "complete = 1");
+        Statement row =
+            newest_before(database, run, limit, "argv, repeat_of, subset", "complete = 1");
         std::vector<ComparableRun> runs;
         while (row.step()) {
-            const StateCounts states = states_of(row, 3);
-            runs.push_back({row.text(0),
-                            from_column<std::vector<std::string>>(row.text(1), "run.argv", 0),
-                            row.text(2), row.integer(3 + static_cast<int>(states.size())),
-                            std::accumulate(states.begin(), states.end(), std::int64_t{0})});
+            const StateCounts states = states_of(row, 4);
+            runs.push_back(
+                {row.text(0), from_column<std::vector<std::string>>(row.text(1), "run.argv", 0),
+                 row.text(2), row.text(3), row.integer(4 + static_cast<int>(states.size())),
+                 std::accumulate(states.begin(), states.end(), std::int64_t{0})});
         }
         return runs;
     });
@@ -288,7 +289,7 @@ Expected<std::vector<std::string>> repeats_of(const Store& store, std::string_vi
     });
 }
 
-Expected<std::vector<std::string>> newest_by_device(const Store& store, std::string_view suite) {
+Expected<std::vector<std::string>> newest_by_device(const Store& store, const RunInfo& run) {
     // Of all series.
     constexpr auto kSettings = std::span(kComparableColumns).subspan(1);
     Database& database = store.impl().database;
@@ -300,11 +301,12 @@ Expected<std::vector<std::string>> newest_by_device(const Store& store, std::str
                 ORDER BY started_ms DESC, run.id DESC) AS age
                 FROM run
                 JOIN suite ON suite.id = run.suite
-                WHERE suite.name = ?1 AND complete = 1 AND shard = '' AND {})
+                WHERE suite.name = ?1 AND subset = ?2 AND complete = 1 AND shard = ''
+                    AND {})
             WHERE age = 1
             ORDER BY started_ms DESC, id DESC)sql",
                                                      fmt::join(kSettings, ", "), kGivesVerdicts));
-        row.bind(1, suite);
+        row.bind_all(run.suite, run.subset);
         return names_in(row);
     });
 }

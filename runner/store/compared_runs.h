@@ -51,7 +51,7 @@ struct ModuleRow {
 struct ComparableRun {
     std::string id;
     std::vector<std::string> argv;
-    std::string repeat_of;  // as RunInfo::repeat_of
+    std::string repeat_of, subset;  // as RunInfo has them
     std::int64_t modules = 0, tests = 0;
 };
 
@@ -91,8 +91,8 @@ struct StateInSeries {
 // In the order of the plan.
 [[nodiscard]] Expected<std::vector<ModuleRow>> module_rows(const Store& store,
                                                            std::string_view run);
-// Complete runs that are comparable with `run` (comparable.h) and began before it; it may be of
-// another database. Newest first, at most `limit`.
+// Complete runs that `run` may be compared with (comparable.h) and that began before it; it may be
+// of another database. Newest first, at most `limit`.
 [[nodiscard]] Expected<std::vector<ComparableRun>> comparable_runs(const Store& store,
                                                                    const RunInfo& run, int limit);
 // As comparable_runs, with those that are not complete.
@@ -106,9 +106,9 @@ struct StateInSeries {
 // `limit` (A/A, --repeat); one alone: it was not repeated.
 [[nodiscard]] Expected<std::vector<std::string>> repeats_of(const Store& store,
                                                             std::string_view run, int limit);
-// The suite's newest complete run of each comparable_key but for its series, newest first, without
-// shards and runs that give no verdicts.
+// The newest complete run of each comparable_key but for its series, newest first, without shards
+// and runs that give no verdicts. Of runs of the suite and the part of it that `run` has.
 [[nodiscard]] Expected<std::vector<std::string>> newest_by_device(const Store& store,
-                                                                  std::string_view suite);
+                                                                  const RunInfo& run);
 
 }  // namespace compat::store

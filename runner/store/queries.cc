@@ -109,7 +109,8 @@ std::vector<RunSummary> list_runs(Database& database) {
                 policy, fallback, json_array_length(rerun_argv) = 0, repeat_of,
                 framework, masquerade, keep_going, seeds, "column", commit_id, dirty,
                 exercised_good, exercised_broken,
-                coalesce(json_extract(fingerprint, '$.source.hash'), '')
+                coalesce(json_extract(fingerprint, '$.source.hash'), ''),
+                isolation, network, subset
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
@@ -146,6 +147,9 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.exercised_good = row.integer(rest + 11);
         run.exercised_broken = row.integer(rest + 12);
         run.source_hash = row.text(rest + 13);
+        run.isolation = row.text(rest + 14);
+        run.network = row.flag(rest + 15);
+        run.subset = row.text(rest + 16);
     }
     return runs;
 }

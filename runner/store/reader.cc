@@ -42,7 +42,8 @@ RunInfo read_info(Database& database, std::int64_t run) {
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
                 folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose,
-                expectations_file, expectations, isolation, network, "column"
+                expectations_file, expectations, isolation, network, "column",
+                subset
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE run.id = ?)sql");
@@ -84,6 +85,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.network = row.flag(33);
     if (std::string entries = row.text(31); entries != "[]") info.expectations = std::move(entries);
     info.column = row.text(34);
+    info.subset = row.text(35);
     return info;
 }
 

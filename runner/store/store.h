@@ -67,6 +67,9 @@ struct RunInfo {
     std::string repeat_of;           // the first of runs that differ in nothing (A/A); empty: none
     std::string plan;                // names the plan before it was cut into shards
     std::string column;  // of a nightly matrix, by its name: "cuda (simulated)"; empty: of none
+    // What the command line chose, as its words: targets, sorted, "-k" and its expression, "--" and
+    // options for pytest; of many targets their number and a hash. Empty: the whole suite.
+    std::string subset;
     std::string expectations_file;  // absolute, there or not; empty: it has none
     std::string expectations;       // its entries at the run's start, a JSON array; empty: none
 
@@ -165,6 +168,9 @@ struct RunSummary {
     std::string shard;
     std::string repeat_of;
     std::string column;
+    std::string isolation = "off";
+    bool network = true;
+    std::string subset;
     std::optional<RunEnd> end;  // without its mismatches and writes
     std::string commit;
     bool dirty = false;

@@ -378,9 +378,10 @@ void write_run(Database& database, const RunInfo& info) {
                 masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
                 root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
                 folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose,
-                expectations_file, expectations, isolation, network, "column")
+                expectations_file, expectations, isolation, network, "column",
+                subset)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?, ?, ?, ?, ?, ?))sql");
+                ?, ?, ?, ?, ?, ?, ?, ?, ?))sql");
     add.bind_all(info.id, suite, info.series, ms(info.started), info.framework, info.shim,
                  info.policy, info.masquerade, info.device, info.simulated, info.fallback,
                  info.commit, info.dirty, info.remote, info.torch, info.root, info.links_base,
@@ -388,7 +389,7 @@ void write_run(Database& database, const RunInfo& info) {
                  info.fingerprint, info.folder, info.folder_format, info.shard, info.plan,
                  info.repeat_of, info.keep_going, info.seeds, info.diagnose, info.expectations_file,
                  info.expectations.empty() ? "[]" : info.expectations, info.isolation, info.network,
-                 info.column);
+                 info.column, info.subset);
     add.run();
 }
 

@@ -25,12 +25,19 @@ TEST(DeviceLines, OneLinePerDeviceAndPerFailedQuery) {
         EXPECT_THAT(device_lines(other), ElementsAre(HasSubstr("unknown format")));
 }
 
-TEST(RedirectionWords, NameDeviceFallbackAndPolicy) {
-    EXPECT_EQ(redirection_words({"cpu", "mps", true, "missing", false, false}),
+TEST(WayWords, NameDeviceFallbackPolicyIsolationAndPart) {
+    EXPECT_EQ(words_of({"cpu", "mps", true, "missing", false, false}),
               "device mps (simulated), fallback off, shim redirects missing devices");
-    EXPECT_EQ(redirection_words({"cpu", {}, false, "", true, false}),
-              "device cpu, fallback on, shim off");
-    EXPECT_EQ(redirection_words({"mps", {}, false, "", true, true}), "device mps, imported");
+    EXPECT_EQ(words_of({"cpu", {}, false, "", true, false}), "device cpu, fallback on, shim off");
+    EXPECT_EQ(words_of({"mps", {}, false, "", true, true}), "device mps, imported");
+    const auto of = [](const char* isolation, bool network, const char* subset) {
+        return words_of({"cpu", {}, false, "", true, false, isolation, network, subset})
+            .substr(std::string_view("device cpu, fallback on, shim off").size());
+    };
+    EXPECT_EQ(of("tree", true, ""), ", isolation tree");
+    EXPECT_EQ(of("sandbox", false, ""), ", isolation sandbox");
+    EXPECT_EQ(of("sandbox", true, "a.py -k b"),
+              ", isolation sandbox with the network, only a.py -k b");
 }
 
 }  // namespace

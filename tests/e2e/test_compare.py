@@ -62,6 +62,10 @@ def install(site, version):
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: planted\nVersion: {version}\n")
 
 
+PARTS = {"format": 1, "name": "parts", "framework": "unittest", "layout": {"pythonpath": ["."]}}
+TWO_TESTS = "import unittest\n\n\nclass P(unittest.TestCase):\n    def test_one(self): pass\n\n    def test_two(self): pass\n"
+
+
 @pytest.fixture(scope="module")
 def history(program, tmp_path_factory):
     """Two equal runs, and a third after an edit; the ids, oldest first."""
@@ -131,6 +135,36 @@ def test_the_environment_comes_first_and_lost_tests_are_reported(history):
     assert places == sorted(places)
     assert "its module is not there" in text and "2 regressed, 2 new_failing, " in text
     assert "its module ended as load_error: ModuleNotFoundError: No module named 'no_such_package'" in text
+
+
+def test_a_run_of_some_tests_is_no_baseline_of_all(runner, python, write_suite):
+    suite = write_suite("parts", {"tests/test_p.py": TWO_TESTS, "suite.json": json.dumps(PARTS)})
+
+    def run(*words):
+        result = runner(suite, "--python", python, "--shim", "off", *words)
+        return result.report["run"]["id"], result
+
+    def baseline(of):
+        return json.loads(runner("compare", "--format", "json", of).out)["baseline"]["id"]
+
+    whole, _ = run()
+    part, _ = run("-k", "test_one")
+    again, after_part = run("tests/test_p.py", "-k", "test_one")
+    assert after_part.report["changes"]["baseline"]["id"] == whole
+    last, result = run()
+    assert result.report["changes"]["baseline"]["id"] == whole == baseline(last) == baseline(part)
+    assert result.report["changes"]["comparisons"][0]["classes"]["gone"] == 0
+    same_part, result = run("-k", "test_one")
+    assert result.report["changes"]["baseline"]["id"] == last, "the newest that ran the part"
+    assert result.report["changes"]["comparisons"][0]["not_asked_for"] == 1
+    isolated, result = run("--isolate", "tree")
+    assert result.report["changes"] is None and "isolation" in runner("compare", isolated).err
+
+    rows = {line.split()[0]: line for line in runner("runs").out.splitlines()}
+    assert rows[whole].endswith("shim off)") and rows[isolated].endswith("isolation tree)")
+    assert rows[again].endswith(", only tests/test_p.py -k test_one)")
+    pruned = runner("prune", "--keep", "1", "--dry-run").out
+    assert {name for name in rows if name in pruned.split()} == {whole, part, again}, pruned
 
 
 def test_runs_that_differ_in_nothing_show_only_noise(history):

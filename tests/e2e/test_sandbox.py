@@ -145,6 +145,7 @@ def work(rank, folder):
     model(torch.full((2, 4), float(rank))).sum().backward()
     torch.save(model.module.weight.grad, os.path.join(folder, str(rank)))
     dist.destroy_process_group()
+    os._exit(0)  # torch 2.13.0: one process in a hundred aborts after its last line, "terminate called without an active exception"
 
 
 class Ddp(unittest.TestCase):

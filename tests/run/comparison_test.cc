@@ -88,6 +88,31 @@ TEST_F(CompareStored, TheBaselineIsTheLatestCompleteRunThatIsNoRepeat) {
     EXPECT_EQ(none.error().kind, ErrorKind::usage);
 }
 
+TEST_F(CompareStored, WhatARunWasNotAskedForIsNotGone) {
+    const auto part = [](const char* id, int second) {
+        store::RunInfo info = info_of(id, second);
+        info.subset = "a.py::t";
+        return info;
+    };
+    add(store, info_of("whole", 1), {{"t", State::passed}, {"u", State::failed}});
+    add(store, part("part", 2), {{"t", State::failed}});
+    const auto view = compared({});
+    EXPECT_EQ(view->baseline.id, "whole");
+    EXPECT_EQ(classes_of(view->columns[0]), (ClassesById{{"a.py::t", ChangeClass::regressed}}));
+    EXPECT_EQ(view->columns[0].not_asked_for, 1);
+    EXPECT_THAT(compare_text(*view, 5), HasSubstr("1 test of one run left out: the other ran "
+                                                  "another part of the suite"));
+    const auto named = compared({{"part", "whole"}, false, {}});
+    EXPECT_EQ(classes_of(named->columns[0]), (ClassesById{{"a.py::t", ChangeClass::fixed}}));
+
+    add(store, part("again", 3), {});
+    const auto again = compared({});
+    EXPECT_EQ(again->baseline.id, "part");
+    EXPECT_EQ(classes_of(again->columns[0]), (ClassesById{{"a.py::t", ChangeClass::gone}}))
+        << "it was asked for";
+    EXPECT_EQ(again->columns[0].not_asked_for, 0);
+}
+
 TEST_F(CompareStored, RepeatsAloneAreComparedWithEachOther) {
     add(store, info_of("one", 1), {{"t", State::passed}});
     auto repeat = info_of("one-again", 2);

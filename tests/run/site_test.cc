@@ -49,6 +49,20 @@ class SiteTest : public testing::Test {
     std::vector<Series> series() { return series_of(*store.runs()); }
 };
 
+TEST_F(SiteTest, APartOfTheSuiteHasASeriesOfItsOwnUnlessItRanOnceBesideOthers) {
+    const auto run = [&](const char* strip, const char* subset) {
+        return add(strip, "nightly", true, [&](auto& info) { info.subset = subset; });
+    };
+    const std::string whole = run("..", "");
+    const std::string once = run(".", "a.py");
+    EXPECT_THAT(series(), ElementsAre(testing::Property(&Series::run_ids, ElementsAre(whole))));
+    const std::string twice = run(".", "a.py");
+    EXPECT_THAT(series(), testing::UnorderedElementsAre(
+                              testing::Property(&Series::run_ids, ElementsAre(whole)),
+                              testing::Property(&Series::run_ids, ElementsAre(once, twice))));
+    EXPECT_THAT((*series_until(store, twice))->run_ids(), ElementsAre(once, twice));
+}
+
 TEST_F(SiteTest, ASeriesIsTheCompleteRunsThatAreComparable) {
     add(".");
     add(".", "other", true, [](auto& info) { info.column = "b"; });

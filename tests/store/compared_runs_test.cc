@@ -23,11 +23,12 @@ class ComparedRunsTest : public testing::Test {
   protected:
     Store store = std::move(*Store::temporary());
 
-    // A run without sharding and seeds, as most are.
+    // A whole run without sharding and seeds, as most are.
     static RunInfo info(const std::string& id, std::int64_t second) {
         RunInfo info = samples::run(id, second);
         info.shard.clear();
         info.repeat_of.clear();
+        info.subset.clear();
         return info;
     }
     void add(const RunInfo& info, bool complete = true) {
@@ -170,6 +171,8 @@ TEST_F(ComparedRunsTest, ComparableRunsAgreeInAllThatDecides) {
         {"shard", [](RunInfo& r) { r.shard = "1/2"; }},
         {"keep going", [](RunInfo& r) { r.keep_going = true; }},
         {"seeds", [](RunInfo& r) { r.seeds = 20; }},
+        {"isolation", [](RunInfo& r) { r.isolation = "tree"; }},
+        {"network", [](RunInfo& r) { r.network = true; }},
     };
     for (const auto& [name, change] : changes) {
         RunInfo other = info(name, 15);
@@ -203,6 +206,35 @@ TEST_F(ComparedRunsTest, AShardIsComparedWithTheSameShard) {
     shard("first of two", 2, "1/2");
     shard("second of two", 3, "2/2");
     EXPECT_THAT(comparable(shard("run", 4, "1/2")), ElementsAre("first of two"));
+}
+
+TEST_F(ComparedRunsTest, APartIsComparedWithTheSamePartAndWithWholeRuns) {
+    const auto part = [&](const char* id, std::int64_t second, const char* subset) {
+        RunInfo info = this->info(id, second);
+        info.subset = subset;
+        add(info);
+        return info;
+    };
+    part("whole", 1, "");
+    part("a", 2, "tests/test_a.py");
+    part("b", 3, "tests/test_b.py");
+    EXPECT_THAT(comparable(part("a again", 4, "tests/test_a.py")), ElementsAre("a", "whole"));
+    EXPECT_THAT(comparable(part("whole again", 5, "")), ElementsAre("whole"));
+}
+
+TEST(BaselineAmong, IsOfTheSamePartOrOfAll) {
+    const auto run = [](const char* id, const char* subset) {
+        RunInfo info;
+        info.id = id;
+        info.subset = subset;
+        return info;
+    };
+    const std::vector<RunInfo> before{run("b", "b"), run("a", "a"), run("whole", "")};
+    EXPECT_EQ(baseline_among(before, run("new", "a"))->id, "a");
+    EXPECT_EQ(baseline_among(before, run("new", "c"))->id, "whole");
+    EXPECT_EQ(baseline_among(before, run("new", ""))->id, "whole");
+    const std::vector<RunInfo> parts(before.begin(), before.begin() + 2);
+    EXPECT_EQ(baseline_among(parts, run("new", "")), parts.end());
 }
 
 TEST(BaselineAmong, IsARunThatRepeatsItOnlyWhereThereIsNoOther) {
@@ -299,9 +331,12 @@ TEST_F(ComparedRunsTest, TheNewestOfEachDeviceIsComplete) {
     RunInfo weekly = info("weekly mps", 8);
     weekly.series = "weekly";
     add(weekly);
-    EXPECT_THAT(*newest_by_device(store, "alpha"),
+    RunInfo part = info("part", 9);
+    part.subset = "a.py";
+    add(part);
+    EXPECT_THAT(*newest_by_device(store, info("any", 1)),
                 ElementsAre("weekly mps", "pytest", "cuda", "cpu"));
-    EXPECT_THAT(*newest_by_device(store, "beta"), IsEmpty());
+    EXPECT_THAT(*newest_by_device(store, samples::run("any", 1, "beta")), IsEmpty());
 }
 
 }  // namespace

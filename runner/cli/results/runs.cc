@@ -35,8 +35,7 @@ void print_stored(const store::RunSummary& run, const std::filesystem::path& res
     print("{}  {}  {}  {}  {}  {}  ({})\n", run.id, iso8601(run.started),
           duration_or_state(run.end, results / run.folder), counted(run.modules, "module"),
           words_of(run.states), size_words(archive::folder_bytes(results / run.folder)),
-          display::redirection_words(
-              {run.device, run.simulated, run.shim, run.policy, run.fallback, run.imported}));
+          display::way_words(run));
 }
 
 void print_shard(const archive::ShardFolder& shard) {
@@ -46,9 +45,7 @@ void print_shard(const archive::ShardFolder& shard) {
     print("{}  {}  {}  {}  {}  shard {}  ({})\n", info.id, iso8601(info.started),
           duration_or_state(record->end, shard.folder),
           counted(static_cast<long>(record->modules.size()), "module"),
-          size_words(archive::folder_bytes(shard.folder)), info.shard,
-          display::redirection_words(
-              {info.device, info.simulated, info.shim, info.policy, info.fallback, false}));
+          size_words(archive::folder_bytes(shard.folder)), info.shard, display::way_words(info));
 }
 
 Expected<ExitCode> list_runs(const config::Invocation& invocation) {

@@ -37,8 +37,7 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
           : running            ? "  (running)"
                                : "  (not complete)");
     const store::RunInfo& info = run->info;
-    print("{}\n", display::redirection_words({info.device, info.simulated, info.shim, info.policy,
-                                              info.fallback, model.run().imported}));
+    print("{}\n", display::way_words(info));
     const auto seen =
         results.store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
             model.add(module);

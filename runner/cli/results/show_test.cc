@@ -90,9 +90,7 @@ void print_place(const reports::FailureView& failure, const fs::path& root,
     print("    at {}:{}{}\n", printable(frame.file), frame.line,
           frame.function.empty() ? "" : " in " + printable(frame.function));
     const std::string source =
-        root.empty()
-            ? ""
-            : source_line(reports::source_of_frame(root, frame.file), frame.line);
+        root.empty() ? "" : source_line(reports::source_of_frame(root, frame.file), frame.line);
     if (!source.empty())
         print("        {}\n", display::cut_to(masked(source, secrets), kSourceColumns));
 }
@@ -142,10 +140,7 @@ std::vector<display::StripRow> strips_of(const std::vector<store::HistoryEntry>&
         const auto run = runs.find(entry.run);
         if (run == runs.end()) continue;  // it was stored after the history was read
         const store::RunSummary& its = run->second;
-        const std::string name =
-            fmt::format("{}: {}", its.series,
-                        display::redirection_words({its.device, its.simulated, its.shim, its.policy,
-                                                    its.fallback, its.imported}));
+        const std::string name = fmt::format("{}: {}", its.series, display::way_words(its));
         auto row = std::find_if(rows.begin(), rows.end(),
                                 [&](const auto& known) { return known.name == name; });
         if (row == rows.end()) row = rows.insert(rows.end(), {name, {}});

@@ -44,7 +44,8 @@ Expected<StoredSide> existing_run_before(const RunDatabase& baselines, const Sto
     if (*before) return std::move(**before);
     return fail(ErrorKind::usage,
                 fmt::format("nothing to compare {} with: no complete run before it has the "
-                            "same series, suite, framework, device, settings and shard",
+                            "same series, suite, framework, device, settings, isolation "
+                            "and shard and ran all of its tests",
                             run.id),
                 "name the baseline: `runner compare BASELINE RUN`; `runner runs` lists runs");
 }
@@ -77,7 +78,7 @@ Expected<ChosenRuns> runs_by_device(const RunDatabase& runs,
         if (!latest) return tl::unexpected(latest.error());
         const auto run = runs.store.load_run(latest->id);
         if (!run) return tl::unexpected(run.error());
-        const auto ids = newest_by_device(runs.store, run->info.suite);
+        const auto ids = newest_by_device(runs.store, run->info);
         if (!ids) return tl::unexpected(ids.error());
         for (const std::string& id : *ids) sides.push_back({&runs.store, id});
         std::vector<StoredSide> plain, others;

@@ -55,11 +55,6 @@ struct Half {
     [[nodiscard]] std::string device() const { return info.simulated.value_or(info.device); }
 };
 
-std::string way_of(const store::RunInfo& info) {
-    return display::redirection_words({info.device, info.simulated, info.shim, info.policy,
-                                       info.fallback, info.rerun_argv.empty()});
-}
-
 // By cause, and by the states for which no failure is needed.
 void count_blind_spots(const std::vector<store::VerdictRow>& rows,
                        reports::BlindSpotCounts& counts) {
@@ -108,7 +103,7 @@ reports::ComparedRun described(const Half& half) {
                              half.info.suite,
                              iso8601(half.info.started),
                              half.info.torch,
-                             way_of(half.info),
+                             display::way_words(half.info),
                              half.info.commit,
                              half.complete,
                              static_cast<std::int64_t>(half.modules.size()),
@@ -289,6 +284,16 @@ Expected<void> add_ids(const Half& half, std::vector<Candidate>& candidates,
     return {};
 }
 
+// Of runs of different parts of the suite, tests of one of them say nothing. Returns how many went.
+std::int64_t drop_tests_not_asked_for(const Half& a, const Half& b,
+                                      std::vector<Candidate>& candidates) {
+    const bool alike = a.info.subset == b.info.subset;
+    return std::erase_if(candidates, [&](const Candidate& c) {
+        return !alike && ((!c.test.run && !b.info.subset.empty()) ||
+                          (!c.test.baseline && !a.info.subset.empty()));
+    });
+}
+
 // Sets classes; drops candidates whose class is not listed.
 void classify(const Half& a, const Half& b, std::vector<Candidate>& candidates,
               analysis::ClassCounts& counts) {
@@ -467,6 +472,7 @@ Expected<reports::Comparison> compare_runs(const StoredSide& baseline, const Sto
         }
     }
     pairs = {};
+    comparison.not_asked_for = drop_tests_not_asked_for(*a, *b, candidates);
     for (const auto& added :
          {add_ids(*a, candidates, &RowPair::baseline, &Candidate::id_in_baseline),
           add_ids(*b, candidates, &RowPair::run, &Candidate::id_in_run)})

@@ -172,9 +172,12 @@ Expected<ExitCode> run_planned_shard(const RunRequest& now, const config::Invoca
     if (!command) return tl::unexpected(command.error());
     const auto results = config::results_folder(invocation);
     if (!results) return tl::unexpected(results.error());
-    PartOfPlan part{plan->run.id, archive::run_id_of_shard(*plan, *index),
-                    std::move(plan->shards[*index - 1].modules), plan->run.expectations_file,
-                    plan->run.expectations};
+    PartOfPlan part{plan->run.id,
+                    archive::run_id_of_shard(*plan, *index),
+                    std::move(plan->shards[*index - 1].modules),
+                    plan->run.expectations_file,
+                    plan->run.expectations,
+                    plan->run.subset};
     command->request.shard = fmt::format("{}/{}", *index, plan->shards.size());
     const fs::path folder = *results / "runs" / part.run;
 

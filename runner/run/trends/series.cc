@@ -71,25 +71,33 @@ std::vector<std::string> Series::run_ids() const {
 }
 
 std::vector<Series> series_of(std::vector<store::RunSummary> runs) {
-    std::map<store::ComparableKey, Series> by_key;
-    std::map<store::ComparableKey, std::string> unfinished;
+    // A part of the suite has a series of its own.
+    using Key = std::pair<store::ComparableKey, std::string>;
+    std::map<Key, Series> by_key;
+    std::map<Key, std::string> unfinished;
+    std::map<store::ComparableKey, int> runs_of;
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // oldest first
         if (!run->shard.empty() || !store::gives_verdicts(*run)) continue;
-        const store::ComparableKey key = store::comparable_key(*run);
+        const Key key{store::comparable_key(*run), run->subset};
         if (!run->end || !run->end->complete) {
             unfinished[key] = run->id;
             continue;
         }
         unfinished.erase(key);
+        ++runs_of[key.first];
         by_key[key].runs.push_back(std::move(*run));
     }
+    // Somebody looked at some tests.
+    std::erase_if(by_key, [&](const auto& entry) {
+        const auto& [key, series] = entry;
+        return !key.second.empty() && series.runs.size() == 1 && runs_of[key.first] > 1;
+    });
     std::vector<Series> all;
     for (auto& [key, series] : by_key) {
         const store::RunSummary& newest = series.newest();
         series.suite = newest.suite;
         series.column = column_of(newest);
-        series.way = display::redirection_words({newest.device, newest.simulated, newest.shim,
-                                                 newest.policy, newest.fallback, newest.imported});
+        series.way = display::way_words(newest);
         series.torch = newest.torch;
         series.versions = versions_of(series.runs);
         if (const auto open = unfinished.find(key); open != unfinished.end())
@@ -136,8 +144,11 @@ Expected<std::optional<Series>> series_until(const store::Store& store, const st
         std::find_if(runs->begin(), runs->end(), [&](const auto& each) { return each.id == run; });
     if (own == runs->end()) return fail(ErrorKind::usage, fmt::format("no run '{}'", run));
     const auto key = store::comparable_key(*own);
+    const std::string subset = own->subset;
     runs->erase(runs->begin(), own);  // newer ones
-    std::erase_if(*runs, [&](const auto& each) { return store::comparable_key(each) != key; });
+    std::erase_if(*runs, [&](const auto& each) {
+        return store::comparable_key(each) != key || each.subset != subset;
+    });
     std::vector<Series> series = series_of(std::move(*runs));
     if (series.empty() || series.front().newest().id != run) return std::nullopt;
     return std::move(series.front());

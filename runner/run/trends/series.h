@@ -29,13 +29,14 @@ struct Series {
     [[nodiscard]] std::vector<std::string> run_ids() const;
 };
 
-// Of runs that give verdicts and are no shards: by suite, then by column. `runs`: newest first, as
-// Store::runs returns them. Two series of one suite, torch and column have their series' name in
+// Of runs that give verdicts and are no shards: by suite, then by column. A part of the suite has a
+// series of its own, unless it ran once beside other runs. `runs`: newest first, as Store::runs
+// returns them. Two series of one suite, torch and column have their series' name in
 // the column's.
 [[nodiscard]] std::vector<Series> series_of(std::vector<store::RunSummary> runs);
 
-// Runs are sorted by their start times, so a wrong clock puts them in the wrong order. Empty: no run
-// of the series is dated later.
+// Runs are sorted by their start times, so a wrong clock puts them in the wrong order. Empty: no
+// run of the series is dated later.
 [[nodiscard]] std::string note_of_later_run(const store::Store& store, const std::string& series,
                                             WallTime started);
 

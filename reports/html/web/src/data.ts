@@ -62,7 +62,7 @@ export interface Run {
   id: string; suite: string; series: string; framework: string; started: string; duration_s: number;
   complete: boolean; exit_code: number | null; shim: "on" | "off"; policy: string | null; masquerade: boolean;
   device: string; simulated: string | null; fallback: boolean; keep_going: boolean; seeds: number; diagnose: boolean;
-  isolation: "off" | "tree" | "sandbox"; network: boolean;
+  isolation: "off" | "tree" | "sandbox"; network: boolean; subset: string | null;
   commit: string | null; dirty: boolean; torch: string | null; root: string; command: string; imported: boolean;
   fingerprint: Record<string, unknown>;
 }
@@ -110,7 +110,7 @@ export interface ComparisonSummary {
   run: ComparedRun; environment_known: boolean;
   environment: { name: string; baseline: string | null; run: string | null }[];
   drops: { what: string; baseline: number; run: number; spread: number }[];
-  noise: { runs: number; tests: number }; duplicates: number; classes: Record<string, number>;
+  noise: { runs: number; tests: number }; duplicates: number; not_asked_for: number; classes: Record<string, number>;
   groups: { class: string; title: string; cause: string | null; signature: string | null; tests: number }[];
 }
 export interface CompareDocument {

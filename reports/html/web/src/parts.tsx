@@ -172,4 +172,5 @@ export function Part<T>({ name, children }: { name: string; children: (value: T)
   return <>{children(value.value as T)}</>;
 }
 
+export const isolationWords = (run: Run) => (run.isolation === "sandbox" ? `sandbox${run.network ? " with the network" : ", without a network"}` : run.isolation);
 export const deviceWords = (run: Run) => (run.simulated ? `${run.simulated} (simulated)` : run.device);

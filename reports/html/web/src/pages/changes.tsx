@@ -79,6 +79,7 @@ function Environment({ comparison }: { comparison: ComparisonSummary }) {
       ))}
       {noise.tests > 0 && <p class="sub">{counted(noise.tests, "test")} differ between {counted(noise.runs, "equal run")} and never count as regressed.</p>}
       {comparison.duplicates > 0 && <p class="sub">{counted(comparison.duplicates, "test")} with the id of another test are left out.</p>}
+      {comparison.not_asked_for > 0 && <p class="sub">{counted(comparison.not_asked_for, "test")} of one run are left out: the other ran another part of the suite.</p>}
     </>
   );
 }

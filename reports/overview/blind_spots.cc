@@ -2,10 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace compat::reports {
 
 using parsers::Cause;
 using parsers::State;
+
+namespace {
+
+// Ids in parsers/diagnosis/rules.json whose causes others share.
+constexpr std::array<std::string_view, 2> kFullRules{"disk-full", "sandbox-full"};
+constexpr std::array<std::string_view, 2> kNetworkRules{"sandbox-no-network", "sandbox-refused"};
+
+}  // namespace
 
 std::vector<BlindSpot> BlindSpotCounts::spots() const {
     std::vector<BlindSpot> spots;
@@ -20,6 +30,9 @@ std::optional<Blind> blind_spot_of(State state, const parsers::Diagnosis* diagno
     if (state == State::not_run) return Blind::not_run;
     if (state == State::timed_out) return Blind::timed_out;
     if (!needs_attention(state) || !diagnosis) return std::nullopt;
+    const auto is_of = [&](const auto& rules) {
+        return std::ranges::count(rules, diagnosis->rule) > 0;
+    };
     switch (diagnosis->cause) {
         case Cause::timeout:
             return Blind::timed_out;
@@ -29,7 +42,10 @@ std::optional<Blind> blind_spot_of(State state, const parsers::Diagnosis* diagno
             return Blind::runner;
         case Cause::resource:
             if (diagnosis->error_class == parsers::ErrorClass::out_of_memory) return Blind::memory;
-            return diagnosis->rule == kDiskFullRule ? Blind::disk : Blind::resources;
+            return is_of(kFullRules) ? Blind::disk : Blind::resources;
+        case Cause::environment:
+            if (is_of(kNetworkRules)) return Blind::network;
+            return std::nullopt;
         default:
             return std::nullopt;
     }

@@ -40,15 +40,11 @@ inline constexpr std::array<BlindSpotRow, 10> kBlindSpots{{
     {"memory", "ended for lack of memory: the machine's or the device's limit, not the code's"},
     {"disk", "ended for lack of disk space: the machine's limit, not the code's"},
     {"resources", "ended for lack of file handles, threads or the like: the machine's limit"},
-    {"network", "needed the network: weights or data could not be fetched"},
+    {"network", "needed the network: weights, data or a server could not be reached"},
     {"runner", "broke in the runner's own code: no result of the code under test"},
     {"device_unused", "ran without any use of the simulated device: no result says anything of it"},
     {"untouched", "touched no device: a result says nothing about it"},
 }};
-
-// The rule of a full disk in parsers/diagnosis/rules.json, whose cause it shares with other
-// resources.
-inline constexpr std::string_view kDiskFullRule = "disk-full";
 
 class BlindSpotCounts {
   public:

@@ -60,11 +60,23 @@ const CauseAdvice& advice_for(const ClusterView& cluster) {
     return reports::advice_for(parsers::cause_of(cluster.cause).value_or(Cause::unknown));
 }
 
+// What the sandbox withholds is one change for each of its rules.
+bool is_of_rule(const analysis::JudgementRule& judged) {
+    return judged.judgement == analysis::Judgement::environment && !judged.title.empty();
+}
+const analysis::JudgementRule& judged_by_rule(const ClusterView& cluster) {
+    analysis::Evidence evidence;
+    evidence.cause = advice_for(cluster).cause;
+    evidence.rule = cluster.rule;
+    return analysis::judge(evidence);
+}
+
 Key key_of(const ClusterView& cluster) {
     if (cluster.gap)
         return {"gap",
                 fmt::format("{}\n{}\n{}\n{}", cluster.gap->symbol, name_of(cluster.gap->kind),
                             cluster.gap->device, cluster.gap->simulated)};
+    if (is_of_rule(judged_by_rule(cluster))) return {"rule", cluster.rule};
     switch (advice_for(cluster).merged) {
         case OneChange::by_cause:
             return {cluster.cause, {}};
@@ -112,12 +124,14 @@ FirstStep step_of(const ReportModel& model, const ClusterView& cluster) {
     const std::string by_gap = gap_advice(gap);
     FirstStep step;
     step.title = cluster.gap ? gap_title(*cluster.gap, gap)
-                             : first_of({row.title, cluster.key_line, cause_means(cluster.cause)});
+                             : first_of({is_of_rule(judged) ? judged.title : row.title,
+                                         cluster.key_line, cause_means(cluster.cause)});
     // Such a judgement says no more than its cause.
     const bool is_of_cause = judged.judgement == analysis::Judgement::unexplained ||
                              judged.judgement == analysis::Judgement::environment;
-    step.advice = run.simulated && !is_of_cause ? first_of({judged.advice, by_gap, row.advice})
-                                                : first_of({by_gap, row.advice, judged.advice});
+    step.advice = is_of_rule(judged) || (run.simulated && !is_of_cause)
+                      ? first_of({judged.advice, by_gap, row.advice})
+                      : first_of({by_gap, row.advice, judged.advice});
     step.cause = cluster.cause;
     step.example = cluster.example;
     step.url = cluster.url;

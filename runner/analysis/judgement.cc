@@ -14,6 +14,8 @@ constexpr std::string_view kTryOnCuda =
     "nothing to fix: a GPU supports it. Run these tests on one before you rely on them";
 constexpr std::string_view kTryOnDevice =
     "nothing to fix: the device supports it. Run these tests on one before you rely on them";
+constexpr std::string_view kGiveNetwork =
+    "let the sandbox use the network (`--network`), or have the tests use local files";
 constexpr std::string_view kCpuLacksIt =
     "nothing to fix: the CPU, which computes for the simulated device, lacks it; the device may "
     "not";
@@ -122,6 +124,51 @@ constexpr JudgementRule kTable[] = {
      .advice = "use another dtype there, float32 for float64, or keep that part on the CPU"},
 
     // Not about devices.
+    {.rule = "sandbox-read-only",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title = "tests write to a folder that is read-only in the sandbox",
+     .advice = "write below HOME, TMPDIR or the source; `--isolate tree` lets them write anywhere"},
+    {.rule = "sandbox-hidden",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title = "tests read credentials, which the sandbox hides",
+     .advice = "give them as variables (`--env`), or use `--isolate tree`"},
+    {.rule = "sandbox-no-network",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title = "tests need the network, and the sandbox has none",
+     .advice = kGiveNetwork},
+    {.rule = "sandbox-refused",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title = "tests connect to a server that the sandbox does not have",
+     .advice = kGiveNetwork},
+    {.rule = "sandbox-variable",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title = "tests read environment variables that are not set in the sandbox",
+     .advice = "the sandbox gets few of yours: set them with `--env NAME=VALUE`"},
+    {.rule = "sandbox-full",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title = "a folder in memory of the sandbox is full, or the disk is",
+     .advice = "allow more (`--tmp-size`), or run fewer modules at once (`--jobs`)"},
+    {.rule = "sandbox-missing",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title = "tests read files in folders that are empty in the sandbox: /tmp, /run, HOME",
+     .advice = "keep them in the suite, or name their folder in a variable (`--env`)"},
+    {.rule = "sandbox-no-process",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title = "tests look for processes that the sandbox does not show",
+     .advice = "`--isolate tree` shows the host's"},
+    {.rule = "sandbox-not-permitted",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title = "tests need a right that the sandbox withholds",
+     .advice = "see whether they pass with `--isolate tree`"},
     {.cause = Cause::dependency,
      .judgement = environment,
      .grouping = Grouping::by_rule,
@@ -170,8 +217,7 @@ bool matches(const JudgementRule& row, const Evidence& evidence) {
            (!row.gap || row.gap == evidence.gap) &&
            (row.device.empty() || row.device == evidence.device) &&
            (!row.after_refusal || evidence.after_refusal) &&
-           (!row.redirected_alone || evidence.redirected_alone) &&
-           (!row.random || evidence.random);
+           (!row.redirected_alone || evidence.redirected_alone) && (!row.random || evidence.random);
 }
 
 }  // namespace

@@ -23,6 +23,10 @@ TEST(BlindSpots, FollowFromTheRulesThatAreShipped) {
     } table[] = {{"host-out-of-memory", Blind::memory},
                  {"memory-limit", Blind::memory},
                  {"disk-full", Blind::disk},
+                 {"sandbox-full", Blind::disk},
+                 {"sandbox-no-network", Blind::network},
+                 {"sandbox-refused", Blind::network},
+                 {"sandbox-variable", std::nullopt},
                  {"file-handles", Blind::resources},
                  {"hub", Blind::network},
                  {"network", Blind::network},
@@ -36,7 +40,9 @@ TEST(BlindSpots, FollowFromTheRulesThatAreShipped) {
         ASSERT_NE(rule, rules.all().end()) << id;
         ASSERT_FALSE(rule->examples.empty()) << id;
         const auto& example = rule->examples.front();
-        const auto diagnosis = rules.diagnose(example.failure, example.state);
+        const auto diagnosis =
+            rules.diagnose(example.failure, example.state,
+                           {!rule->isolation.empty(), rule->isolation != "no-network"});
         EXPECT_EQ(blind_spot_of(example.state, &diagnosis), spot) << id;
     }
     EXPECT_EQ(blind_spot_of(State::timed_out, nullptr), Blind::timed_out);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "parsers/diagnosis/diagnose.h"
+
 namespace compat::reports {
 namespace {
 
@@ -40,6 +42,26 @@ TEST(FirstSteps, EveryCauseHasItsAdvice) {
     }
 }
 
+TEST(FirstSteps, EachRuleOfTheSandboxIsOneStepThatNamesTheOption) {
+    for (const parsers::Rule& rule : parsers::Rules::shipped().all()) {
+        if (rule.isolation.empty()) continue;
+        ReportModel model;
+        model.run.device = "cpu";
+        for (const char* line : {"E: x", "E: y"})
+            model.clusters.push_back(
+                cluster(line, std::string(name_of(rule.cause)), rule.id, line, 1));
+        for (const auto& simulated : {std::optional<std::string>(), std::optional("cuda"s)}) {
+            model.run.simulated = simulated;
+            const auto steps = first_steps(model);
+            ASSERT_THAT(steps, SizeIs(1)) << rule.id;
+            EXPECT_EQ(steps[0].tests, 2) << rule.id;
+            EXPECT_NE(steps[0].title, "E: x") << rule.id;
+            EXPECT_THAT(steps[0].title, HasSubstr("sandbox")) << rule.id;
+            EXPECT_THAT(steps[0].advice, HasSubstr("`--")) << rule.id;
+        }
+    }
+}
+
 TEST(FirstSteps, MergesWhatOneChangeRemoves) {
     ReportModel model;
     model.totals.modules = 4;
@@ -53,7 +75,8 @@ TEST(FirstSteps, MergesWhatOneChangeRemoves) {
                       cluster("d3", "dependency", "missing-module", "ModuleNotFoundError: y", 1)};
     const auto steps = first_steps(model);
     std::vector<std::pair<std::string, std::int64_t>> found;
-    for (const FirstStep& step : steps) found.emplace_back(step.signatures.empty() ? "" : step.signatures.front(), step.tests);
+    for (const FirstStep& step : steps)
+        found.emplace_back(step.signatures.empty() ? "" : step.signatures.front(), step.tests);
     // Two assertions with one text may have two reasons.
     EXPECT_THAT(found, ElementsAre(std::pair("h1", 40), std::pair("a1", 20), std::pair("a2", 15),
                                    std::pair("d1", 5), std::pair("d3", 1)));

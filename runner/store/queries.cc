@@ -258,7 +258,7 @@ std::vector<std::string> tests_with(Database& database, std::string_view part, s
                 FROM run
                 CROSS JOIN result ON result.run = run.id AND result.test = test.id
                 WHERE run.suite = test.suite AND (?2 = '' OR run.name = ?2))
-            ORDER BY case_id LIMIT ?3)sql");
+            ORDER BY substr(case_id, -length(?1) - 2) <> '::' || ?1, case_id LIMIT ?3)sql");
     row.bind_all(part, run, limit);
     return column(row);
 }

@@ -331,8 +331,8 @@ class Store {
     // Newest first; over all suites where `suite` is empty. Empty for an unknown test.
     [[nodiscard]] Expected<std::vector<HistoryEntry>> case_history(
         std::string_view test, std::string_view suite = {}) const;
-    // Ids of at most `limit` tests that contain `part`, sorted; of one run, or of all where `run`
-    // is empty. Reads every test of the database.
+    // Ids of at most `limit` tests that contain `part`, sorted, those that end in "::part" first;
+    // of one run, or of all where `run` is empty. Reads every test of the database.
     [[nodiscard]] Expected<std::vector<std::string>> tests_containing(std::string_view part,
                                                                       std::string_view run,
                                                                       int limit) const;

@@ -326,3 +326,12 @@ def test_refused_namespaces_are_an_error(program, host, tmp_path):
     assert result.returncode != 0 and "a sandbox cannot be made here" in result.stderr, result.stderr
     assert "--isolate tree" in result.stderr
 
+
+
+def test_what_only_a_sandbox_has_is_named_where_there_is_none(runner, write_suite):
+    suite = write_suite("noted", {"tests/test_p.py": "import unittest\n\n\nclass P(unittest.TestCase):\n    def test_p(self): pass\n"})
+    words = (suite, "--python", sys.executable, "--shim", "off", "--network", "--tmp-size", "1G")
+    for how in ("off", "tree"):
+        out = runner(*words, "--isolate", how).out
+        assert [name for name in ("--network", "--tmp-size") if f"note: {name} has no effect" in out] == ["--network", "--tmp-size"], out
+    assert "has no effect" not in runner(suite, "--python", sys.executable, "--shim", "off", env={"COMPAT_NETWORK": "on"}).out

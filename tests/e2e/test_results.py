@@ -248,6 +248,11 @@ def test_show_finds_a_test_by_a_part_of_its_id(runner, python, suite):
         names = ", ".join(f"tests/test_flips.py::Flips::{name}" for name in ("test_dies", "test_fine", "test_value"))
         assert f"'Flips' is part of the names of several tests: name one: {names}" in several.err
     assert runner("show", "flips").out.startswith(run), "what begins a run's id names the run"
+    more = suite / "tests/test_more.py"
+    more.write_text("import unittest\n\n\nclass A(unittest.TestCase):\n    def test_v(self): pass\n    def test_v_more(self): pass\n")
+    run_with(runner, suite, python, "bad")
+    assert "A::test_v " in runner("show", "test_v").out.replace("\n", " "), "its whole name, though others begin so"
+    more.unlink()
     assert "no run 'nothing'" in runner("show", "nothing").err
     assert f"{run} has no test nothing" in runner("show", run, "nothing").err
 

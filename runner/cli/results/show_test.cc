@@ -172,7 +172,9 @@ Expected<std::string> only_test_with(const Results& results, const std::string& 
     auto found = results.store.tests_containing(part, run, kCandidates + 1);
     if (!found) return tl::unexpected(found.error());
     if (part.empty() || found->empty()) return tl::unexpected(unknown);
-    if (found->size() == 1) return std::move(found->front());
+    const auto is_named_so = [&](const std::string& id) { return id.ends_with("::" + part); };
+    if (found->size() == 1 || (is_named_so(found->front()) && !is_named_so((*found)[1])))
+        return std::move(found->front());
     const bool more = found->size() > kCandidates;
     if (more) found->pop_back();
     return fail(ErrorKind::usage, fmt::format("'{}' is part of the names of several tests", part),

@@ -7,9 +7,9 @@
 #include <cstdlib>
 
 #include "runner/base/clock.h"
-#include "runner/base/isolation/file_tree.h"
 #include "runner/base/files.h"
 #include "runner/base/host.h"
+#include "runner/base/isolation/file_tree.h"
 #include "runner/base/isolation/source_copy.h"
 #include "runner/base/text.h"
 #include "runner/run/ready.h"
@@ -83,6 +83,11 @@ Expected<void> make_home(const fs::path& home) {
 Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::path& attempts,
                                 const prepare::Say& say) {
     const std::string& how = ready.settings.text(Setting::isolation);
+    for (const Setting of_sandbox : {Setting::network, Setting::tmp_size})
+        if (const auto& value = ready.settings[of_sandbox];
+            how != "sandbox" && value.origin.starts_with("--") && !ready.isolation)
+            say(fmt::format("{} has no effect: only a sandbox needs it (--isolate sandbox)",
+                            value.origin));
     if (how == "off" || ready.isolation) return {};
     std::shared_ptr<Isolation> made(new Isolation);
     made->folder_ = folder / kFolder;

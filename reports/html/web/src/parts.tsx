@@ -127,7 +127,7 @@ export function Some<T>({ items, first = 10, what, children }:
       {items.length > shown && (
         <li class="more">
           <button type="button" onClick={() => setShown(shown + Math.max(50, first))}>
-            Show {number(Math.min(items.length - shown, Math.max(50, first)))} more {what}{items.length - shown > Math.max(50, first) && ` of ${number(items.length - shown)}`}
+            Show {number(Math.min(items.length - shown, Math.max(50, first)))} more{items.length - shown > 1 && ` ${what}`}{items.length - shown > Math.max(50, first) && ` of ${number(items.length - shown)}`}
           </button>
         </li>
       )}

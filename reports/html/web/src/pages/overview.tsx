@@ -1,7 +1,7 @@
 // The first screen: how much works, what to do first, what changed, why tests fail, and what the
 // numbers do not say.
 
-import { type Cluster, type Detail, type Expectations, type FirstStep, kStates, type RunSummary, type State } from "../data";
+import { type Cluster, type Detail, type Expectations, type FirstStep, kStates, type Run, type RunSummary, type State } from "../data";
 import { Bar, Command, deviceWords, LongText, Name, Part, Place, PlaceText, Prose, Some, StateSign, TestLink } from "../parts";
 import { link } from "../route";
 import { kAllTests, kAttention, Table } from "../table";
@@ -30,7 +30,7 @@ export function Overview({ summary, table, live }: { summary: RunSummary; table:
             </>
           )}
         </h1>
-        {table && (totals.used_accelerator ?? 0) > 0 && <UsedDevice table={table} device={deviceWords(run)} />}
+        {table && (totals.used_accelerator ?? 0) > 0 && <UsedDevice table={table} run={run} />}
         <Bar states={statesOf(totals)} total={collected} />
         <ul class="chips">
           {statesOf(totals).filter(([, n]) => n > 0).map(([state, n]) => (
@@ -79,12 +79,12 @@ export function Overview({ summary, table, live }: { summary: RunSummary; table:
   );
 }
 
-// The share that matters: of the tests that used the device.
-function UsedDevice({ table, device }: { table: Table; device: string }) {
+// The share that matters: of the tests that used the device; of those that were redirected where there is none.
+function UsedDevice({ table, run }: { table: Table; run: Run }) {
   const used = table.select({ ...kAllTests, mark: "used_accelerator" });
   const passed = used.filter((row) => table.state(row) === "passed").length;
   return (
-    <p><a href={link("tests", "", { mark: "used_accelerator" })}>{counted(used.length, "test")}</a> used the device <Name text={device} />, or were refused by it; {number(passed)} of them passed ({percent(passed, used.length)}).</p>
+    <p><a href={link("tests", "", { mark: "used_accelerator" })}>{counted(used.length, "test")}</a> {run.simulated || run.device !== "cpu" ? <>used the device <Name text={deviceWords(run)} />, or were refused by it</> : "asked for another device and got the CPU"}; {number(passed)} of them passed ({percent(passed, used.length)}).</p>
   );
 }
 

@@ -16,7 +16,7 @@ const groupWords: Record<string, string> = {
 };
 const markWords: Record<string, string> = {
   device: "used the device", fallback: "fell back to the CPU", redirected: "redirected", untouched: "touched no device",
-  flaky: "flaky", fork_sensitive: "fork-sensitive", pseudo: "not a test", used_accelerator: "used the accelerator",
+  flaky: "flaky", fork_sensitive: "fork-sensitive", pseudo: "not a test", used_accelerator: "used the accelerator or was redirected",
 };
 
 // "step" is the number of one of the things to do first, "cluster" a signature.

@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, 5> kLacking{
     "not implemented for '", "not supported on CPU", "support for 'Half'",
     "Boolean inputs not supported", "MKL FFT doesn't support tensors of type"};
 
-constexpr std::string_view kOnCpu = " on CPU", kNotImplemented = "\" not implemented for '";
+constexpr std::string_view kOnCpu = " on CPU", kNotImplemented = "\" not implemented for '",
+                           kComputationOnCpu = "computation on CPU";
 
 // Half precision is real or complex; one op can have both.
 c10::ScalarType counterpart(c10::ScalarType dtype, c10::ScalarType narrow, c10::ScalarType wide) {
@@ -110,7 +111,8 @@ bool lacks_dtype(const c10::Error& error) {
 bool names_the_cpu(const c10::Error& error) {
     const std::string_view text = error.what_without_backtrace();
     return (text.starts_with('"') && text.find(kNotImplemented) != std::string_view::npos) ||
-           (text.ends_with(kOnCpu) && text.find("dtype") != std::string_view::npos);
+           (text.ends_with(kOnCpu) && text.find("dtype") != std::string_view::npos) ||
+           text.find(kComputationOnCpu) != std::string_view::npos;
 }
 
 void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error, Values values,
@@ -131,6 +133,9 @@ void rethrow_as_device(const c10::OperatorHandle& op, const c10::Error& error, V
     } else if (text.ends_with(kOnCpu)) {
         text.replace(text.size() - kOnCpu.size(), kOnCpu.size(),
                      " on " + c10::DeviceTypeName(accelerator().type()));
+    } else if (const auto at = text.find(kComputationOnCpu); at != std::string::npos) {
+        text.replace(at, kComputationOnCpu.size(),
+                     std::string("computation on ") + c10::DeviceTypeName(accelerator().type()));
     }
     if (dynamic_cast<const c10::NotImplementedError*>(&error))
         TORCH_CHECK_NOT_IMPLEMENTED(false, text);

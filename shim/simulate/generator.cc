@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "simulate/accelerator.h"
@@ -24,25 +25,27 @@ std::uint64_t mixed(std::uint64_t value) noexcept {
     return value ^ (value >> 31);
 }
 
+struct Numbers {
+    std::uint64_t seed, offset = 0;
+};
+
 class DeviceGenerator final : public c10::GeneratorImpl {
   public:
     explicit DeviceGenerator(c10::Device device, std::uint64_t seed = c10::default_rng_seed_val)
-        : GeneratorImpl(device, c10::DispatchKeySet(accelerator().keys().dense)), seed_(seed) {}
+        : GeneratorImpl(device, c10::DispatchKeySet(accelerator().keys().dense)),
+          numbers_(std::make_shared<Numbers>(Numbers{seed})) {}
 
-    void set_current_seed(std::uint64_t seed) override {
-        seed_ = seed;
-        offset_ = 0;
-    }
+    void set_current_seed(std::uint64_t seed) override { *numbers_ = {seed}; }
     void set_offset(std::uint64_t offset) override {
         if (device().type() == c10::kCUDA)  // CUDAGeneratorImpl.cpp: it draws four numbers at once
             TORCH_CHECK(offset % 4 == 0, "offset must be a multiple of 4");
-        offset_ = offset;
+        numbers_->offset = offset;
     }
-    std::uint64_t get_offset() const override { return offset_; }
-    std::uint64_t current_seed() const override { return seed_; }
+    std::uint64_t get_offset() const override { return numbers_->offset; }
+    std::uint64_t current_seed() const override { return numbers_->seed; }
     std::uint64_t seed() override {
         set_current_seed(c10::detail::getNonDeterministicRandom(true));
-        return seed_;
+        return numbers_->seed;
     }
     // Seed and offset, as at the end of the states of CUDAGeneratorImpl and MPSGeneratorImpl.
     void set_state(const c10::TensorImpl& state) override {
@@ -53,29 +56,41 @@ class DeviceGenerator final : public c10::GeneratorImpl {
             "RNG state must be a torch.ByteTensor");
         TORCH_CHECK(bytes == sizeof words || bytes == sizeof words / 2, "RNG state is wrong size");
         std::memcpy(words.data(), state.data(), bytes);
-        seed_ = words[0];
-        offset_ = words[1];
+        *numbers_ = {words[0], words[1]};
     }
     c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
-        const std::array<std::uint64_t, 2> words{seed_, offset_};
+        const std::array<std::uint64_t, 2> words{numbers_->seed, numbers_->offset};
         at::Tensor state = at::detail::empty_cpu({sizeof words}, at::kByte, {}, {}, {}, {});
         std::memcpy(state.mutable_data_ptr(), words.data(), sizeof words);
         return state.getIntrusivePtr();
     }
+    // A generator over the same numbers, which a CUDA graph holds; MPS has none.
+    c10::intrusive_ptr<GeneratorImpl> graphsafe_get_state() const override {
+        if (device().type() != c10::kCUDA) return GeneratorImpl::graphsafe_get_state();
+        auto shared = c10::make_intrusive<DeviceGenerator>(device());
+        shared->numbers_ = numbers_;
+        return shared;
+    }
+    void graphsafe_set_state(const c10::intrusive_ptr<GeneratorImpl>& state) override {
+        if (device().type() != c10::kCUDA) return GeneratorImpl::graphsafe_set_state(state);
+        auto* other = dynamic_cast<DeviceGenerator*>(state.get());
+        TORCH_CHECK(other, "Expected a CUDA Generator");
+        numbers_ = other->numbers_;
+    }
     at::Generator lend() {
-        const std::uint64_t seed = mixed(seed_ ^ mixed(offset_));
-        offset_ += kDraw;
+        const std::uint64_t seed = mixed(numbers_->seed ^ mixed(numbers_->offset));
+        numbers_->offset += kDraw;
         return at::detail::createCPUGenerator(seed);
     }
 
   private:
     GeneratorImpl* clone_impl() const override {
-        auto* copy = new DeviceGenerator(device(), seed_);
-        copy->offset_ = offset_;
+        auto* copy = new DeviceGenerator(device());
+        *copy->numbers_ = *numbers_;
         return copy;
     }
 
-    std::uint64_t seed_, offset_ = 0;
+    std::shared_ptr<Numbers> numbers_;
 };
 
 }  // namespace

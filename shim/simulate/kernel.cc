@@ -7,6 +7,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -106,6 +107,7 @@ class Call {
 
     [[nodiscard]] c10::IValue& value(std::size_t position) { return stack_[base_ + position]; }
     void check_one_device(const Operator& row);
+    [[nodiscard]] bool draws_nothing() const;
     void check_indices();
     void check_types();
     void note_items();
@@ -195,8 +197,8 @@ void Call::note_items() {
     if (!items_.empty()) common_ = items_[0];
 }
 
-// The dispatcher reads a generator's device as it reads a tensor's: one of the device brings tensors
-// of the host here.
+// The dispatcher reads a generator's device as it reads a tensor's: one of the device brings
+// tensors of the host here.
 void Call::check_drawn() {
     bool host = false, ours = false;
     for (std::size_t i = 0; i < arguments_.size(); ++i)
@@ -256,12 +258,29 @@ void Call::to_cpu(const Rules* rules) {
 }
 
 // A fallback of torch leaves the argument alone: the CPU's kernel accepts the CPU's generators.
+// Most ops return an empty tensor before they look at it (CHECK_EMPTY_AND_RETURN in
+// ATen/native/DistributionTemplates.h).
 void Call::lend_generator(c10::IValue& value) {
     if (falls_back_) return;
+    if (draws_nothing()) {
+        value = {};
+        return;
+    }
     if (value.isGenerator() && !(results_.is_cpu() && value.toGenerator().device().is_cpu()))
         value = lend(value.toGenerator());
     else if (!results_.is_cpu())
         value = lend(default_generator(results_.index()));
+}
+
+bool Call::draws_nothing() const {
+    constexpr std::array<std::string_view, 4> kLook{"aten::poisson", "aten::_standard_gamma",
+                                                    "aten::binomial", "aten::_sample_dirichlet"};
+    if (std::ranges::count(kLook, op_.schema().name()) > 0) return false;
+    const Values given = values();
+    const auto* const first = std::find_if(
+        given.begin(), given.end(), [](const c10::IValue& value) { return value.isTensor(); });
+    if (first == given.end()) return given[0].isInt() && given[0].toInt() == 0;  // randperm
+    return first->toTensor().defined() && first->toTensor().numel() == 0;
 }
 
 at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* rules) {

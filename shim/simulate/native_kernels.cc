@@ -6,6 +6,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TensorFactories.h>
+#include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
@@ -195,6 +196,16 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
         query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
 }
 
+// The host's nested tensors have the same key of autograd.
+Tensor nested_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                        const std::optional<Tensor>& mask, double dropout, bool causal,
+                        std::optional<double> scale, bool grouped) {
+    const auto kernel = query.device().type() == accelerator().type()
+                            ? &attention
+                            : &at::native::scaled_dot_product_attention;
+    return kernel(query, key, value, mask, dropout, causal, scale, grouped);
+}
+
 void record_stream(Tensor&, c10::Stream) {}
 
 }  // namespace
@@ -220,6 +231,11 @@ void add_dense_kernels(torch::Library& dense, torch::Library& autograd) {
     dense.impl("record_stream", &record_stream);
     dense.impl("scaled_dot_product_attention", &attention);
     autograd.impl("scaled_dot_product_attention", &attention);
+}
+
+void add_nested_kernels(torch::Library& nested, torch::Library& autograd) {
+    nested.impl("scaled_dot_product_attention", &nested_attention);
+    autograd.impl("scaled_dot_product_attention", &nested_attention);
 }
 
 void add_sparse_kernels(torch::Library& sparse) {

@@ -13,6 +13,7 @@ class Library;
 namespace compat::shim::simulate {
 
 void add_dense_kernels(torch::Library& dense, torch::Library& autograd);
+void add_nested_kernels(torch::Library& nested, torch::Library& autograd);
 void add_sparse_kernels(torch::Library& sparse);
 void add_compressed_kernels(torch::Library& compressed);
 void add_quantized_kernels(torch::Library& quantized);

@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -300,6 +301,11 @@ std::optional<at::Tensor> maybe(const c10::IValue& value) {
 
 bool powers_of_two(const std::vector<std::int64_t>& sizes) {
     return std::ranges::all_of(sizes, [](std::int64_t size) { return (size & (size - 1)) == 0; });
+}
+
+double as_printed(const at::Tensor& value) {
+    const auto number = value.item<double>();
+    return std::isnan(number) ? std::abs(number) : number;
 }
 
 bool same_dtypes(std::initializer_list<std::vector<at::Tensor>> lists) {

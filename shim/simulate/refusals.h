@@ -124,8 +124,8 @@ void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
 // An op as the rules name it: with its overload, without "aten::".
 [[nodiscard]] std::string name_in_rules(const c10::FunctionSchema& schema);
 
-// The name by which the device's kernel of the op refuses a dtype, of a rule for some dtype or of the
-// list. Empty: not known.
+// The name by which the device's kernel of the op refuses a dtype, of a rule for some dtype or of
+// the list. Empty: not known.
 [[nodiscard]] std::string_view dispatch_name(const c10::OperatorHandle& op);
 
 // For kernels that are not the boxed one: finds the op's rules at each call.
@@ -137,6 +137,8 @@ namespace conditions {
 std::optional<at::Tensor> maybe(const c10::IValue& value);
 bool powers_of_two(const std::vector<std::int64_t>& sizes);
 bool same_dtypes(std::initializer_list<std::vector<at::Tensor>> lists);
+// The one element, as CUDA prints it: a NaN has no sign.
+double as_printed(const at::Tensor& value);
 // The sizes that a Fourier transform has along `dims`; `last`: of the last one, where it is
 // another.
 std::vector<std::int64_t> signal(const at::Tensor& tensor, const std::vector<std::int64_t>& dims,

@@ -109,6 +109,9 @@ void install(const Accelerator& accelerator, int count) {
     torch::Library& dense = library(keys.dense);
     accelerator.add_kernels(dense);
     add_dense_kernels(dense, library(keys.autograd));
+    if (accelerator.type() == c10::kCUDA)
+        add_nested_kernels(library(keys.nested),
+                           library(c10::DispatchKey::AutogradNestedTensor));
     add_sparse_kernels(library(keys.sparse));
     add_compressed_kernels(library(keys.sparse_csr));
     add_quantized_kernels(library(keys.quantized));

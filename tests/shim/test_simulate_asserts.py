@@ -34,6 +34,8 @@ torch.multinomial(many(0.0, 2, 3), 2, True); torch.distributions.Categorical(pro
 torch.bernoulli(t(2.0)); f(2).bernoulli_(t(2.0, 2.0)); F.binary_cross_entropy(t(2.0), t(0.0)); torch.poisson(t(-1.0))
 F.max_unpool1d(f(1, 1, 2), many(9, 1, 1, 2), 2); F.max_unpool2d(f(1, 1, 2, 2), many(99, 1, 1, 2, 2), 2)
 F.max_unpool3d(f(1, 1, 2, 2, 2), many(999, 1, 1, 2, 2, 2), 2); f(4).masked_scatter_(many(True, 4), f(2))
+torch.repeat_interleave(t(1, 3), output_size=9); torch.repeat_interleave(f(2), t(-1, 3), output_size=2)
+many(1.0, 4, 4).to_sparse().index_select(0, t(9)); many(1.0, 4, 4).to_sparse().index_select(1, t(-9))
 torch._assert_async(t(False)); torch.ops.aten._assert_async.msg(t(False), "so")
 torch.sparse_csr_tensor(t(0, 5), t(9), f(1), (1, 2), check_invariants=True)
 """.replace("\n", ";").split(";")
@@ -47,6 +49,7 @@ f(4).gather(1, t(0)); IndexError; Dimension out of range (expected to be in rang
 torch.bincount(t(-1)); RuntimeError; bincount only supports 1-d non-negative integral inputs.
 torch.normal(f(2), t(-1.0, 1.0)); RuntimeError; normal expects all elements of std >= 0.0
 torch.repeat_interleave(f(2), t(-1, 2)); RuntimeError; repeats can not be negative
+torch.repeat_interleave(t(-1, 2)); RuntimeError; repeats can not be negative
 """.strip().splitlines()
 
 

@@ -95,13 +95,22 @@ torch.gcd(f(2), f(2)); "gcd_cuda" not implemented for 'Float'
 torch.histc(h(3) > 0); "histc" not implemented for 'Bool'
 F.layer_norm(h(2, 2), [2], f(2)); expected scalar type Half but found Float
 F.layer_norm(f(2, 2), [2], f(2), h(2)); expected scalar type Float but found Half
+torch.sparse.mm(h(2, 2).to_sparse(), h(2, 2)); "addmm_sparse_cuda" not implemented for 'Half'
+torch.sparse.addmm(b(2, 2), b(2, 2).to_sparse(), b(2, 2)); "addmm_sparse_cuda" not implemented for 'BFloat16'
+torch.hspmm(h(2, 2).to_sparse(), h(2, 2)); "addmm_sparse_cuda" not implemented for 'Half'
+torch.repeat_interleave(f(2), -i(2)); repeats can not be negative
+h(2, 2).to_sparse() @ h(2); "addmm_sparse_cuda" not implemented for 'Half'
+torch.bmm(h(1, 2, 2).to_sparse(), h(1, 2, 2)); "bmm_sparse_cuda" not implemented for 'Half'
+torch.histc(f(3) * float("nan")); range of [nan, nan] is not finite
+torch.histc(f(3) / 0); range of [inf, inf] is not finite
 torch.poisson(torch.ones(2), generator=g); CUDA_tensor_apply2: Expected tensors to have CUDA DeviceType, but got tensors with type cpu and cpu
 torch._C._nn.rrelu_with_noise(torch.ones(2), torch.ones(2), generator=g); Tensor for argument #1 'self' is on CPU, Tensor for argument #2 'noise' is on CPU, but expected it to be on GPU (while checking arguments for rrelu_with_noise_out_cuda)
 """.strip().splitlines()
 COMPUTED = """
 torch.cdist(h(30, 2), h(30, 2)); F.layer_norm(h(2, 2), [2], h(2), h(2)); torch.histc(i(3)); h(2, 2) @ h(2, 2)
 torch.special.zeta(h(2), f(2)); torch.special.bessel_j0(h(0)); torch.gcd(i(2), i(2) > 0); torch.remainder(i(2) > 0, i(2))
-i(2, 0) @ i(0, 2); torch.linalg.lu(f(2, 2) + 1); torch.linalg.svd(f(2, 2)); F.conv2d(h(1, 1, 3, 3), h(1, 1, 2, 2))
+i(2, 0) @ i(0, 2); torch.linalg.lu(f(2, 2) + 1); torch.linalg.svd(f(2, 2)); torch.histc(f(3) / 0, min=0, max=1)
+torch.sparse.mm(f(2, 2).to_sparse(), f(2, 2)); torch.sparse.mm((h(2, 2) * 0).to_sparse(), h(2, 2)); F.conv2d(h(1, 1, 3, 3), h(1, 1, 2, 2))
 """
 
 
@@ -124,7 +133,7 @@ print(json.dumps([answers, [raised(eval, call.strip(), globals())
         ["NotImplementedError" if "not implemented for" in text else "RuntimeError", text] for _, text in rows
     ]
     assert refused == expected
-    assert computed == [None] * 12
+    assert computed == [None] * 15
     assert sum(event["count"] for event in ran.devices(kind="refusal")) == len(rows)
 
 

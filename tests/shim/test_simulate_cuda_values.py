@@ -182,6 +182,34 @@ print(json.dumps([
     ]
 
 
+def test_attention_of_nested_tensors_in_any_layout(on_cuda):
+    ran = on_cuda(
+        """
+def attend(dtype, strided, trains, device="cuda"):
+    parts = [torch.randn(length, 4, 8, device=device, dtype=dtype) for length in (3, 5)]
+    wanted = [F.scaled_dot_product_attention(*[part.transpose(0, 1)[None]] * 3)[0] for part in parts]
+    if not strided: parts = [part.transpose(0, 1).contiguous() for part in parts]
+    leaf = torch.nested.nested_tensor(parts, requires_grad=trains)
+    q = leaf.transpose(1, 2) if strided else leaf
+    out = F.scaled_dot_product_attention(q, q, q)
+    if trains: torch.nested.to_padded_tensor(out, 0.0).sum().backward()
+    return all(torch.allclose(a, b, atol=1e-2) for a, b in zip(out.unbind(), wanted)) and (leaf.grad is not None) == trains
+half, single = torch.float16, torch.float32
+meta = torch.empty(1, 2, 4, 8, dtype=half, device="cuda")
+with torch._subclasses.FakeTensorMode() as fake:
+    chosen = torch._fused_sdp_choice(*[fake.from_tensor(meta)] * 3)
+print(json.dumps([[attend(*case) for case in (
+    (half, True, False), (half, True, True), (half, False, True), (single, True, False), (single, False, True),
+    (single, False, True, "cpu"))],
+    raised(attend, single, True, True)[1], raised(attend, single, True, False, "cpu")[1], chosen, torch._fused_sdp_choice(*[meta] * 3)]))
+"""
+    )
+    # The efficient kernel does not train with nested tensors: CUDA takes the formula then, too. A fake tensor is of
+    # the device meta where it is asked which kernel it would take, in a CUDA build of torch 2.14.1 as here.
+    contiguous = "scaled_dot_product_attention: If inputs are nested tensors they must be contiguous"
+    assert ran.answer == [[True] * 6, contiguous, contiguous, 0, 1]
+
+
 def test_compilers_and_transforms_work_or_are_refused(on_cuda):
     """Inductor is refused for the device's tensors only."""
     ran = on_cuda(

@@ -100,6 +100,56 @@ def test_tensors_of_the_device_and_a_generator_of_the_host(on_device):
         assert error == (graph if name == "mps" and base(op) == "randperm" else wanted), op
 
 
+EMPTY = """
+e().normal_(generator=g); e().uniform_(generator=g); e().random_(generator=g); e().random_(3, generator=g)
+e().bernoulli_(0.5, generator=g); e().exponential_(generator=g); e().cauchy_(generator=g); e().geometric_(0.5, generator=g)
+e().log_normal_(generator=g); torch.bernoulli(e(), generator=g); torch.normal(e(), 1.0, generator=g)
+torch.normal(0.0, e(), generator=g); torch.rand(0, device=d, generator=g); torch.randint(5, (0,), device=d, generator=g)
+torch.randperm(0, device=d, generator=g); torch.multinomial(torch.empty(0, 3, device=d), 1, generator=g)
+"""
+
+
+def test_an_empty_tensor_needs_no_generator_of_its_device(on_device):
+    """As CUDA builds of torch 2.14.1 answered to these calls, and to those of the four that look at it."""
+    calls = [call.strip() for call in EMPTY.replace("\n", ";").split(";") if call.strip()]
+    ran = on_device(
+        f"""
+g, own = torch.Generator(), torch.Generator(d).manual_seed(1)
+def e(): return torch.empty(0, device=d)
+before = own.get_state()
+torch.rand(0, device=d, generator=own)
+print(json.dumps([
+    [call for call in {calls!r} if raised(eval, call, globals())],
+    [raised(torch.poisson, e(), generator=g), raised(torch._standard_gamma, e(), g)],
+    raised(torch.empty(1, device=d).normal_, generator=g) is None, torch.equal(before, own.get_state())]))
+"""
+    )
+    accepted, (poisson, gamma), one, untouched = ran.answer
+    refused = [] if on_device.name == "cuda" else ["torch.randperm(0, device=d, generator=g)"]  # a check of MPS's own
+    assert (accepted, one, untouched) == (refused, False, True)
+    if on_device.name == "cuda":
+        assert poisson == gamma == ["RuntimeError", "Expected a 'cuda' device type for generator but found 'cpu'"]
+
+
+def test_a_generator_of_cuda_shares_its_state_with_graphs(warm_child):
+    script = """
+import json, torch
+g = torch.Generator(d).manual_seed(5)
+shared, other = g.graphsafe_get_state(), torch.Generator(d)
+first = torch.rand(3, device=d, generator=g)
+other.graphsafe_set_state(shared)
+second = torch.rand(3, device=d, generator=other)
+again = torch.Generator(d).manual_seed(5)
+print(json.dumps([other.initial_seed(), str(shared.device), *[
+    torch.equal(drawn, torch.rand(3, device=d, generator=again)) for drawn in (first, second)],
+    torch.equal(g.get_state(), other.get_state()), torch.equal(g.clone_state().get_state(), g.get_state())]))
+"""
+    ran = warm_child("d = 'cuda'" + script, env={"TORCHDEVICE_SIMULATE": "cuda"})
+    assert ran.answer == [5, "cuda", True, True, True, True]
+    refused = warm_child("import torch; torch.Generator('mps').graphsafe_get_state()", env={"TORCHDEVICE_SIMULATE": "mps"})
+    assert "graphsafe_get_state is not supported in this Generator" in refused.stderr
+
+
 def test_what_draws_on_the_host_from_the_program(on_device):
     """What programs meet: factories, samplers of a DataLoader, splits, initialisation."""
     ran = on_device(

@@ -4,6 +4,7 @@
 // computes, with the layout of a fused kernel's result.
 // The CPU's fused kernel computes them, and the formula what that kernel does not take.
 #include <ATen/ATen.h>
+#include <ATen/native/transformers/attention.h>
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
 
@@ -221,21 +222,27 @@ Tensor cuda_attention(const Tensor& query, const Tensor& key, const Tensor& valu
     if (simulated && backend == sdp::SDPBackend::flash_attention) {
         const std::int64_t width = query.size(-1);
         const Tensor out = std::get<0>(at::_scaled_dot_product_flash_attention(
-            padded_to_eights(query), padded_to_eights(key), padded_to_eights(value), dropout, causal,
-            false, scale.value_or(1 / std::sqrt(static_cast<double>(width)))));
+            padded_to_eights(query), padded_to_eights(key), padded_to_eights(value), dropout,
+            causal, false, scale.value_or(1 / std::sqrt(static_cast<double>(width)))));
         return out.size(-1) == width ? out : out.narrow(-1, 0, width);
     }
     if (simulated && backend == sdp::SDPBackend::efficient_attention)
         return std::get<0>(at::_scaled_dot_product_efficient_attention(
             query, key, value, bias, c10::GradMode::is_enabled(), dropout, causal, scale));
+    // The fused kernels take nested tensors in any layout, the formula contiguous ones.
+    const bool rearranged = query.is_nested() && backend != sdp::SDPBackend::math;
+    const auto arranged = [&](const Tensor& each) { return rearranged ? each.contiguous() : each; };
     const Tensor out = std::get<0>(at::_scaled_dot_product_attention_math(
-        query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
+        arranged(query), arranged(key), arranged(value), bias, dropout, causal, std::nullopt, scale,
+        grouped));
     const bool plain = backend == sdp::SDPBackend::math || query.is_nested();
     return plain ? out : heads_innermost(out);
 }
 
 void add_fused_attention(torch::Library& dense) {
     dense.impl("_fused_sdp_choice", &fused_choice);
+    // Kernels for meta and fake tensors ask it without the dispatcher.
+    at::native::_fused_sdp_choice_stub.set_cuda_dispatch_ptr(&fused_choice);
     add_checked("_scaled_dot_product_flash_attention", &flash);
     dense.impl("_scaled_dot_product_flash_attention_backward", &flash_backward);
     add_checked("_scaled_dot_product_efficient_attention", &efficient);

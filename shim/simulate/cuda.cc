@@ -63,6 +63,18 @@ class SimulatedHooks final : public CudaHooks {
             "assertions.\n");
 }
 
+#ifdef COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
+// As CUDAAllocatorConfig::parseAllocatorConfig does. Of either backend the statistics are the
+// native one's.
+void check_allocator_backend(const std::string& settings) {
+    const c10::CachingAllocator::ConfigTokenizer words(settings);
+    for (std::size_t i = 0; i + 2 < words.size(); ++i)
+        if (words[i] == "backend")
+            TORCH_CHECK_VALUE(words[i + 2] == "native" || words[i + 2] == "cudaMallocAsync",
+                              "Unknown allocator backend, options are native and cudaMallocAsync");
+}
+#endif
+
 // Torch checks the names in PYTORCH_CUDA_ALLOC_CONF and in _set_allocator_settings where a device
 // has told its own, as CUDA's library does. It has read the variables after `instance`.
 void tell_allocator_keys() {
@@ -72,12 +84,12 @@ void tell_allocator_keys() {
     for (const std::string_view key : cuda_allocator_keys()) keys.emplace(key);
     // In a build with CUDA they are known.
     if (keys.empty() || Config::getKeys().contains(*keys.begin())) return;
-    Config::registerDeviceConfigParserHook([](const std::string&) {}, keys);
+    Config::registerDeviceConfigParserHook(&check_allocator_backend, keys);
 #endif
 }
 void read_allocator_settings() {
 #ifdef COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
-    (void)c10::CachingAllocator::AcceleratorAllocatorConfig::instance();
+    check_allocator_backend(c10::CachingAllocator::getAllocatorSettings());
 #endif
 }
 

@@ -205,6 +205,9 @@ def test_unknown_settings_of_the_allocator_are_refused(ask, variable):
     assert error == ["ValueError", UNKNOWN] and on_cpu is None
     assert ask("cuda", script, **{variable: KNOWN}).answer == [None, None]
     assert ask("mps", script, **{variable: "no_such_key:1"}).answer == [None, None]  # a Mac reads none
+    backend = ["ValueError", "Unknown allocator backend, options are native and cudaMallocAsync"]
+    assert ask("cuda", script, **{variable: "backend:other"}).answer == [backend, None]
+    assert ask("cuda", script, **{variable: "backend:cudaMallocAsync"}).answer == [None, None]
 
 
 @needs_names

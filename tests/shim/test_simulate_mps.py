@@ -97,6 +97,21 @@ print(json.dumps([str(double.dtype), double.cpu().real.sum().item(),
     assert added == cloned == ["RuntimeError", "MPS supports tensors with dimensions <= 16, but got 17."]
 
 
+def test_an_exported_program_with_attention_can_be_decomposed(on_mps):
+    ran = on_mps(
+        """
+class Attends(nn.Module):
+    def forward(self, q): return F.scaled_dot_product_attention(q, q, q, is_causal=True)
+def decomposed(q):
+    exported = torch.export.export(Attends(), (q,)).run_decompositions()
+    return torch.allclose(exported.module()(q), Attends()(q))
+q = torch.randn(2, 2, 4, 8)
+print(json.dumps([decomposed(q), decomposed(q.to("mps"))]))
+"""
+    )
+    assert ran.answer == [True, True]
+
+
 def test_attention_without_gradients_has_a_kernel_of_its_own(on_mps):
     """It refuses dropout, as a model in training under no_grad meets it; the formula does not."""
     if older_than("2.13"):

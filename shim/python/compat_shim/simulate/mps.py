@@ -37,6 +37,19 @@ def _without_metal(native):
     native._mps_isCapturing = native._mps_isCaptureEnabled = lambda: False
 
 
+def _decompose_attention(torch):
+    """torch.export decomposes ops by their composite kernels. That of attention asks for a kernel of
+    MPS, which only builds for macOS have; the device's own kernel takes its place."""
+    op = torch.ops.aten.scaled_dot_product_attention.default
+    composite, mps = torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.DispatchKey.MPS
+
+    def decomposed(query, *args, **kwargs):
+        key = mps if query.device.type == "mps" else composite
+        return op._op_dk(key, query, *args, **kwargs)
+
+    op.py_impl(composite)(decomposed)
+
+
 class Mps:
     """The steps that make a torch have a simulated MPS device."""
 
@@ -73,6 +86,7 @@ class Mps:
         native._mps_setStream = lambda stream: self._simulator.exchange_stream(0, stream.stream_id)
 
     def finish(self, torch):
+        _decompose_attention(torch)
         # As torch/multiprocessing/__init__.py has it on macOS.
         torch.multiprocessing._sharing_strategy = "file_system"
         torch.multiprocessing._all_sharing_strategies = {"file_system"}

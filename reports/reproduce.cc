@@ -24,6 +24,13 @@ std::string exact_pattern(std::string_view name) {
     return pattern + "$";
 }
 
+// Words after "--", which are for the framework.
+std::vector<std::string> options_of(const CommandSource& run) {
+    const auto& words = run.rerun_argv;
+    const auto dashes = std::find(words.begin(), words.end(), "--");
+    return {dashes == words.end() ? dashes : dashes + 1, words.end()};
+}
+
 std::vector<std::string> framework_command(const CommandSource& run, const std::string& module,
                                            const std::string& name) {
     const std::string& framework = run.framework;
@@ -39,7 +46,11 @@ std::vector<std::string> framework_command(const CommandSource& run, const std::
         if (!name.empty()) words.insert(words.end(), {"-R", exact_pattern(name)});
         return words;
     }
-    return {run.python, "-m", framework, "-v", name.empty() ? module : name};
+    std::vector<std::string> words{run.python, "-m", framework, "-v"};
+    const auto options = options_of(run);
+    words.insert(words.end(), options.begin(), options.end());
+    words.push_back(name.empty() ? module : name);
+    return words;
 }
 
 }  // namespace

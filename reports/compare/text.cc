@@ -59,12 +59,13 @@ std::string drop_words(const analysis::CountDrop& drop) {
 }
 
 // "2 regressed, 1 fixed, 40 unchanged": classes that have a test.
-std::string count_words(const analysis::ClassCounts& counts) {
+std::string count_words(const Comparison& c) {
     std::vector<std::string> words;
-    for (std::size_t i = 0; i < counts.size(); ++i)
-        if (counts[i] > 0)
-            words.push_back(fmt::format("{} {}", counts[i], analysis::kChangeClasses[i].name));
-    return words.empty() ? "no test in either run" : fmt::format("{}", fmt::join(words, ", "));
+    for (std::size_t i = 0; i < c.counts.size(); ++i)
+        if (c.counts[i] > 0)
+            words.push_back(fmt::format("{} {}", c.counts[i], analysis::kChangeClasses[i].name));
+    return words.empty() ? c.not_asked_for > 0 ? "no test in both runs" : "no test in either run"
+                         : fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::string noise_words(const Comparison& c) {
@@ -171,7 +172,7 @@ void add_column(std::string& text, const Comparison& c, std::size_t tests_of_gro
         }
     }
     if (const std::string noise = noise_words(c); !noise.empty()) text += "\n" + noise;
-    fmt::format_to(std::back_inserter(text), "\n{}\n", count_words(c.counts));
+    fmt::format_to(std::back_inserter(text), "\n{}\n", count_words(c));
 }
 
 // The part of a page before its groups.
@@ -281,7 +282,7 @@ ChangesText changes_markdown(const CompareView& view, std::size_t groups, std::s
     const Comparison& c = view.columns.front();
     ChangesText text;
     text.intro = fmt::format("Since run {}, started {}: {}.\n\n", code(view.baseline.id),
-                             view.baseline.started, count_words(c.counts));
+                             view.baseline.started, count_words(c));
     if (!c.environment_known) text.intro += "**" + not_known_words() + "**\n\n";
     if (!c.environment.empty()) {
         text.intro += "The environment differs:\n\n";

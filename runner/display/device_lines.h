@@ -26,8 +26,11 @@ struct Way {
     bool imported = false;
     std::string isolation = "off";
     bool network = true;
-    std::string subset{};
+    std::vector<std::string> subset{};
 };
+
+// Of a store::Subset: "only tests/test_a.py -k add, options --runslow".
+[[nodiscard]] std::string part_words(const std::vector<std::string>& subset);
 
 // "device mps (simulated), fallback on, shim redirects missing devices, isolation sandbox, only
 // tests/test_a.py -k add"

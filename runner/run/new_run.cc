@@ -120,18 +120,14 @@ Expected<plan::Selection> selection_of(const RunRequest& request,
     });
 }
 
-// As store::RunInfo has it.
-std::string subset_of(const plan::Selection& selection) {
-    constexpr std::size_t kTargetsNamed = 20;
+store::Subset subset_of(const plan::Selection& selection) {
     const std::set<std::string> targets(selection.targets.begin(), selection.targets.end());
-    std::vector<std::string> words(targets.begin(), targets.end());
-    if (words.size() > kTargetsNamed)
-        words = {fmt::format("{}-targets-{:08x}", words.size(), short_hash(shell_quoted(words)))};
-    if (!selection.keyword.empty()) words.insert(words.end(), {"-k", selection.keyword});
+    store::Subset subset(targets.begin(), targets.end());
+    if (!selection.keyword.empty()) subset.insert(subset.end(), {"-k", selection.keyword});
     const auto options = masked(selection.options);
-    if (!options.empty()) words.emplace_back("--");
-    words.insert(words.end(), options.begin(), options.end());
-    return shell_quoted(words);
+    if (!options.empty()) subset.emplace_back("--");
+    subset.insert(subset.end(), options.begin(), options.end());
+    return subset;
 }
 
 // The first line of pytest's usage error on collecting a module; empty: none.

@@ -34,13 +34,15 @@ template <class Run>
             run.seeds > 0, run.shard,  run.isolation,  run.network};
 }
 
-// Whether `past` ran what `run` did: the same part of the suite, or all of it.
+// Whether `past` ran what `run` did: the same part of the suite, or all of it, with the same
+// options for pytest or none.
 template <class Past, class Run>
 [[nodiscard]] bool covers(const Past& past, const Run& run) {
-    return past.subset.empty() || past.subset == run.subset;
+    return past.subset.empty() || past.subset == run.subset ||
+           past.subset == options_in(run.subset);
 }
-// As an SQL condition; {} is where `run`'s subset is bound.
-inline constexpr std::string_view kCovers = "run.subset IN ('', ?{})";
+// As an SQL condition; where `run`'s subset and the options in it are bound.
+inline constexpr std::string_view kCovers = "run.subset IN ('[]', ?{}, ?{})";
 
 // Whether the run's results say something about the tests as they are: with --keep-going and
 // --seeds they do not.

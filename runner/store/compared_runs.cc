@@ -67,9 +67,9 @@ Statement newest_before(Database& database, const RunInfo& run, int limit, std::
             WHERE {} AND {} AND started_ms <= ?{} AND run.name <> ?{} AND {}
             ORDER BY started_ms DESC, run.id DESC LIMIT ?{})sql",
         columns, fmt::join(parsers::kStateNames, ", "), where_comparable(), condition, kNext,
-        kNext + 1, fmt::format(kCovers, kNext + 2), kNext + 3));
-    const auto own =
-        std::tuple(std::int64_t{run.started.time_since_epoch().count()}, run.id, run.subset, limit);
+        kNext + 1, fmt::format(kCovers, kNext + 2, kNext + 3), kNext + 4));
+    const auto own = std::tuple(std::int64_t{run.started.time_since_epoch().count()}, run.id,
+                                to_column(run.subset), to_column(options_in(run.subset)), limit);
     std::apply([&](const auto&... values) { row.bind_all(values...); },
                std::tuple_cat(comparable_key(run), own));
     return row;
@@ -224,10 +224,11 @@ Expected<std::vector<ComparableRun>> comparable_runs(const Store& store, const R
         std::vector<ComparableRun> runs;
         while (row.step()) {
             const StateCounts states = states_of(row, 4);
-            runs.push_back(
-                {row.text(0), from_column<std::vector<std::string>>(row.text(1), "run.argv", 0),
-                 row.text(2), row.text(3), row.integer(4 + static_cast<int>(states.size())),
-                 std::accumulate(states.begin(), states.end(), std::int64_t{0})});
+            runs.push_back({row.text(0),
+                            from_column<std::vector<std::string>>(row.text(1), "run.argv", 0),
+                            row.text(2), from_column<Subset>(row.text(3), "run.subset", 0),
+                            row.integer(4 + static_cast<int>(states.size())),
+                            std::accumulate(states.begin(), states.end(), std::int64_t{0})});
         }
         return runs;
     });
@@ -301,12 +302,13 @@ Expected<std::vector<std::string>> newest_by_device(const Store& store, const Ru
                 ORDER BY started_ms DESC, run.id DESC) AS age
                 FROM run
                 JOIN suite ON suite.id = run.suite
-                WHERE suite.name = ?1 AND subset = ?2 AND complete = 1 AND shard = ''
+                WHERE suite.name = ?1 AND subset = ?2 AND isolation = ?3 AND network = ?4
+                    AND complete = 1 AND shard = ''
                     AND {})
             WHERE age = 1
             ORDER BY started_ms DESC, id DESC)sql",
                                                      fmt::join(kSettings, ", "), kGivesVerdicts));
-        row.bind_all(run.suite, run.subset);
+        row.bind_all(run.suite, to_column(run.subset), run.isolation, run.network);
         return names_in(row);
     });
 }

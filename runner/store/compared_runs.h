@@ -51,7 +51,8 @@ struct ModuleRow {
 struct ComparableRun {
     std::string id;
     std::vector<std::string> argv;
-    std::string repeat_of, subset;  // as RunInfo has them
+    std::string repeat_of;  // as RunInfo::repeat_of
+    Subset subset;
     std::int64_t modules = 0, tests = 0;
 };
 

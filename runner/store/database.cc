@@ -8,6 +8,8 @@
 #include <unordered_map>
 
 #include "runner/base/names.h"
+#include "runner/store/json_column.h"
+#include "runner/store/subset.h"
 
 namespace compat::store {
 
@@ -20,6 +22,14 @@ void sql_text_hash(sqlite3_context* context, int, sqlite3_value** values) {
     const auto* bytes = static_cast<const char*>(sqlite3_value_blob(values[0]));
     const auto size = static_cast<size_t>(sqlite3_value_bytes(values[0]));
     sqlite3_result_int64(context, text_hash(bytes ? std::string_view(bytes, size) : ""));
+}
+
+void sql_subset(sqlite3_context* context, int, sqlite3_value** values) {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
+    const auto argv = nlohmann::json::parse(text ? text : "", nullptr, false);
+    const bool words = argv.is_array() && std::ranges::all_of(argv, &nlohmann::json::is_string);
+    const std::string subset = to_column(words ? subset_of_older_run(argv) : Subset());
+    sqlite3_result_text(context, subset.data(), static_cast<int>(subset.size()), SQLITE_TRANSIENT);
 }
 
 }  // namespace
@@ -65,7 +75,8 @@ bool has_no_room(const std::filesystem::path& file) {
     return !error && space.available < kSharedMemory;
 }
 
-// Further advice where files may not grow beyond a limit: SQLite does not pass on the system's error.
+// Further advice where files may not grow beyond a limit: SQLite does not pass on the system's
+// error.
 std::string size_limit() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
@@ -124,6 +135,9 @@ Database Database::connect(const std::filesystem::path& file, const std::string&
     sqlite3_busy_timeout(connection, static_cast<int>(busy.count()));
     sqlite3_create_function(connection, "text_hash", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
                             sql_text_hash, nullptr, nullptr);
+    sqlite3_create_function(connection, "subset_of_older_run", 1,
+                            SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, sql_subset, nullptr,
+                            nullptr);
     Database database(std::move(state));
     database.execute("PRAGMA foreign_keys = ON");
     return database;

@@ -149,7 +149,7 @@ std::vector<RunSummary> list_runs(Database& database) {
         run.source_hash = row.text(rest + 13);
         run.isolation = row.text(rest + 14);
         run.network = row.flag(rest + 15);
-        run.subset = row.text(rest + 16);
+        run.subset = from_column<Subset>(row.text(rest + 16), "run.subset", 0);
     }
     return runs;
 }

@@ -85,7 +85,7 @@ RunInfo read_info(Database& database, std::int64_t run) {
     info.network = row.flag(33);
     if (std::string entries = row.text(31); entries != "[]") info.expectations = std::move(entries);
     info.column = row.text(34);
-    info.subset = row.text(35);
+    info.subset = from_column<Subset>(row.text(35), "run.subset", run);
     return info;
 }
 

@@ -63,7 +63,7 @@ CREATE TABLE run (
     "column" TEXT NOT NULL DEFAULT '',
     exercised_good INTEGER NOT NULL DEFAULT 0,
     exercised_broken INTEGER NOT NULL DEFAULT 0,
-    subset TEXT NOT NULL DEFAULT '');
+    subset TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(subset)));
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 

@@ -24,6 +24,7 @@
 #include "runner/base/error.h"
 #include "runner/base/isolation/written_files.h"
 #include "runner/base/leaked_process.h"
+#include "runner/store/subset.h"
 
 namespace compat::store {
 
@@ -67,9 +68,7 @@ struct RunInfo {
     std::string repeat_of;           // the first of runs that differ in nothing (A/A); empty: none
     std::string plan;                // names the plan before it was cut into shards
     std::string column;  // of a nightly matrix, by its name: "cuda (simulated)"; empty: of none
-    // What the command line chose, as its words: targets, sorted, "-k" and its expression, "--" and
-    // options for pytest; of many targets their number and a hash. Empty: the whole suite.
-    std::string subset;
+    Subset subset;       // the part of the suite that was asked for
     std::string expectations_file;  // absolute, there or not; empty: it has none
     std::string expectations;       // its entries at the run's start, a JSON array; empty: none
 
@@ -170,7 +169,7 @@ struct RunSummary {
     std::string column;
     std::string isolation = "off";
     bool network = true;
-    std::string subset;
+    Subset subset;
     std::optional<RunEnd> end;  // without its mismatches and writes
     std::string commit;
     bool dirty = false;

@@ -389,7 +389,7 @@ void write_run(Database& database, const RunInfo& info) {
                  info.fingerprint, info.folder, info.folder_format, info.shard, info.plan,
                  info.repeat_of, info.keep_going, info.seeds, info.diagnose, info.expectations_file,
                  info.expectations.empty() ? "[]" : info.expectations, info.isolation, info.network,
-                 info.column, info.subset);
+                 info.column, to_column(info.subset));
     add.run();
 }
 

@@ -30,14 +30,19 @@ TEST(WayWords, NameDeviceFallbackPolicyIsolationAndPart) {
               "device mps (simulated), fallback off, shim redirects missing devices");
     EXPECT_EQ(words_of({"cpu", {}, false, "", true, false}), "device cpu, fallback on, shim off");
     EXPECT_EQ(words_of({"mps", {}, false, "", true, true}), "device mps, imported");
-    const auto of = [](const char* isolation, bool network, const char* subset) {
+    const auto of = [](const char* isolation, bool network,
+                       const std::vector<std::string>& subset) {
         return words_of({"cpu", {}, false, "", true, false, isolation, network, subset})
             .substr(std::string_view("device cpu, fallback on, shim off").size());
     };
-    EXPECT_EQ(of("tree", true, ""), ", isolation tree");
-    EXPECT_EQ(of("sandbox", false, ""), ", isolation sandbox");
-    EXPECT_EQ(of("sandbox", true, "a.py -k b"),
-              ", isolation sandbox with the network, only a.py -k b");
+    EXPECT_EQ(of("tree", true, {}), ", isolation tree");
+    EXPECT_EQ(of("sandbox", false, {}), ", isolation sandbox");
+    EXPECT_EQ(of("sandbox", true, {"a.py", "-k", "b or c"}),
+              ", isolation sandbox with the network, only a.py -k 'b or c'");
+    EXPECT_EQ(of("off", true, {"--", "--runslow"}), ", options --runslow");
+    EXPECT_EQ(of("off", true, {"-k", "b", "--", "-x"}), ", only -k b, options -x");
+    EXPECT_EQ(of("off", true, std::vector<std::string>(12, "t")),
+              ", only t t t t t t t t t t and 2 more targets");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class CompareStored : public testing::Test {
         job.record.ready = true;
         for (const auto& [name, state] : tests) {
             auto& test = job.record.cases.emplace_back();
-            test.id = test.name = "a.py::" + name;
+            test.id = test.name = (name.starts_with(':') ? "a.py:" : "a.py::") + name;
             test.state = state;
         }
         ASSERT_TRUE(to.begin_run(info));
@@ -89,28 +89,44 @@ TEST_F(CompareStored, TheBaselineIsTheLatestCompleteRunThatIsNoRepeat) {
 }
 
 TEST_F(CompareStored, WhatARunWasNotAskedForIsNotGone) {
-    const auto part = [](const char* id, int second) {
+    const auto part = [](const char* id, int second, const store::Subset& subset) {
         store::RunInfo info = info_of(id, second);
-        info.subset = "a.py::t";
+        info.subset = subset;
         return info;
     };
     add(store, info_of("whole", 1), {{"t", State::passed}, {"u", State::failed}});
-    add(store, part("part", 2), {{"t", State::failed}});
+    add(store, part("part", 2, {"a.py::t"}), {{"t", State::failed}});
     const auto view = compared({});
     EXPECT_EQ(view->baseline.id, "whole");
     EXPECT_EQ(classes_of(view->columns[0]), (ClassesById{{"a.py::t", ChangeClass::regressed}}));
     EXPECT_EQ(view->columns[0].not_asked_for, 1);
+    EXPECT_THAT(view->columns[0].drops, IsEmpty());
     EXPECT_THAT(compare_text(*view, 5), HasSubstr("1 test of one run left out: the other ran "
                                                   "another part of the suite"));
     const auto named = compared({{"part", "whole"}, false, {}});
     EXPECT_EQ(classes_of(named->columns[0]), (ClassesById{{"a.py::t", ChangeClass::fixed}}));
 
-    add(store, part("again", 3), {});
+    add(store, part("again", 3, {"a.py::t"}), {});
     const auto again = compared({});
     EXPECT_EQ(again->baseline.id, "part");
     EXPECT_EQ(classes_of(again->columns[0]), (ClassesById{{"a.py::t", ChangeClass::gone}}))
         << "it was asked for";
-    EXPECT_EQ(again->columns[0].not_asked_for, 0);
+    // Of the whole module, of which one test is left.
+    add(store, part("module", 4, {"a.py"}), {{"u", State::failed}});
+    const auto module = compared({{"whole", "module"}, false, {}});
+    EXPECT_EQ(classes_of(module->columns[0]), (ClassesById{{"a.py::t", ChangeClass::gone}}));
+    EXPECT_EQ(module->columns[0].not_asked_for, 0);
+    add(store, part("other", 5, {"a.py::x"}), {{"x", State::passed}});
+    const auto disjoint = compared({{"part", "other"}, false, {}});
+    EXPECT_THAT(compare_text(*disjoint, 5), HasSubstr("\nno test in both runs\n"));
+}
+
+TEST_F(CompareStored, AModuleThatCanBeLoadedAgainIsFixed) {
+    add(store, info_of("broken", 1), {{":<module>", State::errored}});
+    add(store, info_of("mended", 2), {{"t", State::passed}});
+    EXPECT_EQ(classes_of(compared({})->columns[0]),
+              (ClassesById{{"a.py::<module>", ChangeClass::fixed},
+                           {"a.py::t", ChangeClass::new_passing}}));
 }
 
 TEST_F(CompareStored, RepeatsAloneAreComparedWithEachOther) {

@@ -50,16 +50,19 @@ class SiteTest : public testing::Test {
 };
 
 TEST_F(SiteTest, APartOfTheSuiteHasASeriesOfItsOwnUnlessItRanOnceBesideOthers) {
-    const auto run = [&](const char* strip, const char* subset) {
+    const auto run = [&](const char* strip, const store::Subset& subset) {
         return add(strip, "nightly", true, [&](auto& info) { info.subset = subset; });
     };
-    const std::string whole = run("..", "");
-    const std::string once = run(".", "a.py");
+    const std::string whole = run("..", {});
+    const std::string once = run(".", {"a.py"});
     EXPECT_THAT(series(), ElementsAre(testing::Property(&Series::run_ids, ElementsAre(whole))));
-    const std::string twice = run(".", "a.py");
+    const std::string twice = run(".", {"a.py"});
     EXPECT_THAT(series(), testing::UnorderedElementsAre(
                               testing::Property(&Series::run_ids, ElementsAre(whole)),
                               testing::Property(&Series::run_ids, ElementsAre(once, twice))));
+    for (const Series& each : series())
+        EXPECT_EQ(each.column, each.newest().id == whole ? "mps 15 (simulated)"
+                                                         : "mps 15 (simulated), only a.py");
     EXPECT_THAT((*series_until(store, twice))->run_ids(), ElementsAre(once, twice));
 }
 

@@ -208,33 +208,75 @@ TEST_F(ComparedRunsTest, AShardIsComparedWithTheSameShard) {
     EXPECT_THAT(comparable(shard("run", 4, "1/2")), ElementsAre("first of two"));
 }
 
+TEST(SubsetOf, AnOlderRunIsReadFromItsCommandLine) {
+    const std::pair<std::vector<std::string>, Subset> table[] = {
+        {{"runner", "suites/x"}, {}},
+        {{"runner", "suites/x", "--shim", "off", "-q", "b.py", "--jobs=4", "a.py"},
+         {"a.py", "b.py"}},
+        {{"runner", "run", "-k", "a or b", "."}, {"-k", "a or b"}},
+        {{"runner", ".", "t", "--", "-m", "slow"}, {"t", "--", "-m", "slow"}},
+        {{"runner", "rerun", "--failed", "latest"}, {"rerun"}},
+        {{"runner", "merge", "a", "b"}, {}},
+        {{"runner", "nightly", "n.json"}, {}},
+        {{}, {}},
+    };
+    for (const auto& [argv, subset] : table) EXPECT_EQ(subset_of_older_run(argv), subset);
+}
+
+TEST(SubsetOf, ARunAsksForItsTargetsAndWhatIsBelowThem) {
+    struct Row {
+        Subset subset;
+        const char* id;
+        bool has_module, asked;
+    };
+    const Row table[] = {
+        {{}, "a.py::A::t", false, true},
+        {{"a.py"}, "a.py::A::t", true, true},
+        {{"a.py"}, "b.py::A::t", false, false},
+        {{"tests.test_a"}, "tests/test_a.py::A::t", true, true},
+        {{"tests"}, "tests/test_a.py::A::t", false, true},  // the file is gone
+        {{"test"}, "tests/test_a.py::A::t", false, false},
+        {{"."}, "tests/test_a.py::A::t", false, true},
+        {{"a.py::A::t"}, "a.py::A::t", true, true},
+        {{"a.py::A::t"}, "a.py::A::t[1]", true, true},
+        {{"a.py::A::t"}, "a.py::A::t2", true, false},
+        {{"a.py", "-k", "t"}, "a.py::A::t", true, false},
+        {{"--", "-x"}, "a.py::A::t", true, false},
+    };
+    for (const Row& row : table)
+        EXPECT_EQ(asks_for(row.subset, row.id, row.has_module), row.asked) << row.id;
+}
+
 TEST_F(ComparedRunsTest, APartIsComparedWithTheSamePartAndWithWholeRuns) {
-    const auto part = [&](const char* id, std::int64_t second, const char* subset) {
+    const auto part = [&](const char* id, std::int64_t second, const Subset& subset) {
         RunInfo info = this->info(id, second);
         info.subset = subset;
         add(info);
         return info;
     };
-    part("whole", 1, "");
-    part("a", 2, "tests/test_a.py");
-    part("b", 3, "tests/test_b.py");
-    EXPECT_THAT(comparable(part("a again", 4, "tests/test_a.py")), ElementsAre("a", "whole"));
-    EXPECT_THAT(comparable(part("whole again", 5, "")), ElementsAre("whole"));
+    part("whole", 1, {});
+    part("a", 2, {"a.py"});
+    part("b", 3, {"b.py"});
+    EXPECT_THAT(comparable(part("a again", 4, {"a.py"})), ElementsAre("a", "whole"));
+    EXPECT_THAT(comparable(part("whole again", 5, {})), ElementsAre("whole"));
+    part("slow", 6, {"--", "--runslow"});
+    EXPECT_THAT(comparable(part("a, slow", 7, {"a.py", "--", "--runslow"})),
+                ElementsAre("slow", "whole again", "whole"));
 }
 
 TEST(BaselineAmong, IsOfTheSamePartOrOfAll) {
-    const auto run = [](const char* id, const char* subset) {
+    const auto run = [](const char* id, const Subset& subset) {
         RunInfo info;
         info.id = id;
         info.subset = subset;
         return info;
     };
-    const std::vector<RunInfo> before{run("b", "b"), run("a", "a"), run("whole", "")};
-    EXPECT_EQ(baseline_among(before, run("new", "a"))->id, "a");
-    EXPECT_EQ(baseline_among(before, run("new", "c"))->id, "whole");
-    EXPECT_EQ(baseline_among(before, run("new", ""))->id, "whole");
+    const std::vector<RunInfo> before{run("b", {"b"}), run("a", {"a"}), run("whole", {})};
+    EXPECT_EQ(baseline_among(before, run("new", {"a"}))->id, "a");
+    EXPECT_EQ(baseline_among(before, run("new", {"c"}))->id, "whole");
+    EXPECT_EQ(baseline_among(before, run("new", Subset{}))->id, "whole");
     const std::vector<RunInfo> parts(before.begin(), before.begin() + 2);
-    EXPECT_EQ(baseline_among(parts, run("new", "")), parts.end());
+    EXPECT_EQ(baseline_among(parts, run("new", Subset{})), parts.end());
 }
 
 TEST(BaselineAmong, IsARunThatRepeatsItOnlyWhereThereIsNoOther) {
@@ -332,7 +374,7 @@ TEST_F(ComparedRunsTest, TheNewestOfEachDeviceIsComplete) {
     weekly.series = "weekly";
     add(weekly);
     RunInfo part = info("part", 9);
-    part.subset = "a.py";
+    part.subset = {"a.py"};
     add(part);
     EXPECT_THAT(*newest_by_device(store, info("any", 1)),
                 ElementsAre("weekly mps", "pytest", "cuda", "cpu"));

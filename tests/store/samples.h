@@ -47,7 +47,7 @@ inline RunInfo run(const std::string& id, std::int64_t second, const std::string
     info.column = "mps 15 (simulated)";
     info.isolation = "sandbox";
     info.network = false;
-    info.subset = "tests/test_a.py -k 'a or b'";
+    info.subset = {"tests/test_a.py", "-k", "a or b"};
     info.expectations_file = "/src/alpha/expectations.json";
     info.expectations = R"([{"test":"a.py::T::t"}])";
     return info;

@@ -287,11 +287,21 @@ Expected<void> add_ids(const Half& half, std::vector<Candidate>& candidates,
 // Of runs of different parts of the suite, tests of one of them say nothing. Returns how many went.
 std::int64_t drop_tests_not_asked_for(const Half& a, const Half& b,
                                       std::vector<Candidate>& candidates) {
-    const bool alike = a.info.subset == b.info.subset;
+    if (a.info.subset == b.info.subset) return 0;
+    const auto asked = [](const Half& half, const std::string& id) {
+        return store::asks_for(half.info.subset, id, half.modules.contains(module_of(id)));
+    };
     return std::erase_if(candidates, [&](const Candidate& c) {
-        return !alike && ((!c.test.run && !b.info.subset.empty()) ||
-                          (!c.test.baseline && !a.info.subset.empty()));
+        return (!c.test.run && !asked(b, c.id_in_baseline)) ||
+               (!c.test.baseline && !asked(a, c.id_in_run));
     });
+}
+
+// What stood for a module that could not be loaded, and can be now.
+bool is_mended_module(const Half& b, const Candidate& c) {
+    const auto module = b.modules.find(module_of(c.id_in_baseline));
+    return !c.test.run && c.id_in_baseline.ends_with("::<module>") && module != b.modules.end() &&
+           module->second.collected;
 }
 
 // Sets classes; drops candidates whose class is not listed.
@@ -301,7 +311,7 @@ void classify(const Half& a, const Half& b, std::vector<Candidate>& candidates,
         const std::string& id = c.test.run ? c.id_in_run : c.id_in_baseline;
         c.test.lost_by_accident =
             is_lost_by_accident(a, c.test.baseline, id) || is_lost_by_accident(b, c.test.run, id);
-        c.change = change_class(c.test);
+        c.change = is_mended_module(b, c) ? ChangeClass::fixed : change_class(c.test);
         ++counts[static_cast<std::size_t>(c.change)];
     }
     std::erase_if(candidates, [](const Candidate& c) { return !row_of(c.change).differs; });
@@ -385,6 +395,7 @@ void compare_environments(const Half& a, const Half& b, reports::Comparison& int
 
 // The past: runs of the same command line before `b`.
 Expected<void> compare_counts(const Half& a, const Half& b, reports::Comparison& into) {
+    if (a.info.subset != b.info.subset) return {};
     const auto past = comparable_runs(*b.side.store, b.info, kPastRunsSearched);
     if (!past) return tl::unexpected(past.error());
     std::vector<std::int64_t> modules, tests;
@@ -472,11 +483,11 @@ Expected<reports::Comparison> compare_runs(const StoredSide& baseline, const Sto
         }
     }
     pairs = {};
-    comparison.not_asked_for = drop_tests_not_asked_for(*a, *b, candidates);
     for (const auto& added :
          {add_ids(*a, candidates, &RowPair::baseline, &Candidate::id_in_baseline),
           add_ids(*b, candidates, &RowPair::run, &Candidate::id_in_run)})
         if (!added) return tl::unexpected(added.error());
+    comparison.not_asked_for = drop_tests_not_asked_for(*a, *b, candidates);
     classify(*a, *b, candidates, comparison.counts);
     auto tests = changed_tests(*a, *b, std::move(candidates));
     if (!tests) return tl::unexpected(tests.error());

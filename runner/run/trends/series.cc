@@ -41,7 +41,20 @@ std::vector<std::uint32_t> versions_of(const std::vector<store::RunSummary>& run
     return versions;
 }
 
+// A whole run keeps its name, and with it the address of its badge, whatever parts were run.
+void name_parts_apart(std::vector<Series>& all) {
+    for (Series& part : all) {
+        const store::Subset& subset = part.newest().subset;
+        const bool beside_whole_runs = std::ranges::any_of(all, [&](const Series& series) {
+            return series.newest().subset.empty() && series.suite == part.suite &&
+                   series.torch == part.torch && series.column == part.column;
+        });
+        if (!subset.empty() && beside_whole_runs) part.column += ", " + display::part_words(subset);
+    }
+}
+
 void name_series_apart(std::vector<Series>& all) {
+    name_parts_apart(all);
     const auto cell = [](const Series& series) {
         return std::tie(series.suite, series.torch, series.column);
     };
@@ -72,7 +85,7 @@ std::vector<std::string> Series::run_ids() const {
 
 std::vector<Series> series_of(std::vector<store::RunSummary> runs) {
     // A part of the suite has a series of its own.
-    using Key = std::pair<store::ComparableKey, std::string>;
+    using Key = std::pair<store::ComparableKey, store::Subset>;
     std::map<Key, Series> by_key;
     std::map<Key, std::string> unfinished;
     std::map<store::ComparableKey, int> runs_of;
@@ -144,7 +157,7 @@ Expected<std::optional<Series>> series_until(const store::Store& store, const st
         std::find_if(runs->begin(), runs->end(), [&](const auto& each) { return each.id == run; });
     if (own == runs->end()) return fail(ErrorKind::usage, fmt::format("no run '{}'", run));
     const auto key = store::comparable_key(*own);
-    const std::string subset = own->subset;
+    const store::Subset subset = own->subset;
     runs->erase(runs->begin(), own);  // newer ones
     std::erase_if(*runs, [&](const auto& each) {
         return store::comparable_key(each) != key || each.subset != subset;

@@ -1,4 +1,4 @@
--- The part of the suite that the command line chose, as words of one: targets, -k, and what goes to
--- pytest; empty: all of it, or an older runner stored the run.
+-- The part of the suite that a run was asked for, as words of its command line (subset.h).
 
-ALTER TABLE run ADD COLUMN subset TEXT NOT NULL DEFAULT '';
+ALTER TABLE run ADD COLUMN subset TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(subset)); -- [word, …]
+UPDATE run SET subset = subset_of_older_run(argv);

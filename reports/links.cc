@@ -145,7 +145,8 @@ LinkResolver::LinkResolver(LinkSource source) : source_(std::move(source)) {
 }
 
 fs::path LinkResolver::relative_to_root(const fs::path& file) const {
-    if (source_.root.empty() || file.empty()) return {};
+    // "<frozen os>", "<string>": Python's own, and generated code.
+    if (source_.root.empty() || file.empty() || file.native().starts_with('<')) return {};
     const fs::path plain = (source_.root / file).lexically_normal();
     if (const fs::path relative = plain.lexically_relative(source_.root); inside(relative))
         return relative;

@@ -279,7 +279,7 @@ struct RunView {
     bool diagnose = false;          // failed tests were run again, each with a recovery
     std::string isolation = "off";  // off, tree, sandbox
     bool network = true;            // false: in a sandbox without one
-    std::string subset;             // what the command line chose; empty: the whole suite
+    std::string subset;             // "only a.py -k add, options -x"; empty: the whole suite
     std::vector<WrittenFiles> writes{};  // by tests of an isolated run, into folders of the run
     std::string commit;
     bool dirty = false;

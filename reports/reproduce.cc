@@ -46,10 +46,10 @@ std::vector<std::string> framework_command(const CommandSource& run, const std::
         if (!name.empty()) words.insert(words.end(), {"-R", exact_pattern(name)});
         return words;
     }
-    std::vector<std::string> words{run.python, "-m", framework, "-v"};
+    // Options come last: one with an optional value would take the name for it.
+    std::vector<std::string> words{run.python, "-m", framework, "-v", name.empty() ? module : name};
     const auto options = options_of(run);
     words.insert(words.end(), options.begin(), options.end());
-    words.push_back(name.empty() ? module : name);
     return words;
 }
 

@@ -12,7 +12,8 @@ using parsers::State;
 namespace {
 
 // Ids in parsers/diagnosis/rules.json whose causes others share.
-constexpr std::array<std::string_view, 2> kFullRules{"disk-full", "sandbox-full"};
+constexpr std::array<std::string_view, 3> kFullRules{"disk-full", "sandbox-full",
+                                                     "sandbox-bus-error"};
 constexpr std::array<std::string_view, 2> kNetworkRules{"sandbox-no-network", "sandbox-refused"};
 
 }  // namespace

@@ -60,7 +60,7 @@ const CauseAdvice& advice_for(const ClusterView& cluster) {
     return reports::advice_for(parsers::cause_of(cluster.cause).value_or(Cause::unknown));
 }
 
-// What the sandbox withholds is one change for each of its rules.
+// An environment row with a title, as those of the sandbox are, is one change for all its failures.
 bool is_of_rule(const analysis::JudgementRule& judged) {
     return judged.judgement == analysis::Judgement::environment && !judged.title.empty();
 }

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "runner/base/names.h"
 #include "runner/base/text.h"
 
 namespace compat::display {
@@ -70,22 +68,6 @@ std::string policy_words(std::string_view policy) {
     return words == kWords.end() ? "policy " + printable(policy) : std::string(words->second);
 }
 
-std::string part_words(const std::vector<std::string>& subset) {
-    constexpr std::ptrdiff_t kTargets = 10;
-    const auto options = std::find(subset.begin(), subset.end(), "--");
-    const auto keyword = std::find(subset.begin(), options, "-k");
-    const auto shown = subset.begin() + std::min(keyword - subset.begin(), kTargets);
-    std::string words;
-    if (options != subset.begin()) words = "only";
-    if (shown != subset.begin()) words += " " + shell_quoted(std::vector(subset.begin(), shown));
-    if (shown != keyword) words += fmt::format(" and {} more targets", keyword - shown);
-    if (keyword != options) words += " " + shell_quoted(std::vector(keyword, options));
-    if (options != subset.end())
-        words += (words.empty() ? "" : ", ") + std::string("options ") +
-                 shell_quoted(std::vector(options + 1, subset.end()));
-    return words;
-}
-
 std::string words_of(const Way& way) {
     const std::string device =
         printable(way.simulated ? *way.simulated + " (simulated)" : way.device);
@@ -95,7 +77,7 @@ std::string words_of(const Way& way) {
                     way.shim ? "shim " + policy_words(way.policy) : "shim off");
     if (way.isolation != "off") words += ", isolation " + way.isolation;
     if (way.isolation == "sandbox" && way.network) words += " with the network";
-    if (!way.subset.empty()) words += ", " + printable(part_words(way.subset));
+    if (!way.subset.empty()) words += ", " + printable(store::part_words(way.subset));
     return words;
 }
 

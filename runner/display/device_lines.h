@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runner/store/subset.h"
+
 namespace compat::display {
 
 // One line per device, then one per failed query. Text of an unknown format becomes one line that
@@ -26,11 +28,8 @@ struct Way {
     bool imported = false;
     std::string isolation = "off";
     bool network = true;
-    std::vector<std::string> subset{};
+    store::Subset subset{};
 };
-
-// Of a store::Subset: "only tests/test_a.py -k add, options --runslow".
-[[nodiscard]] std::string part_words(const std::vector<std::string>& subset);
 
 // "device mps (simulated), fallback on, shim redirects missing devices, isolation sandbox, only
 // tests/test_a.py -k add"

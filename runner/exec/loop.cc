@@ -53,6 +53,10 @@ class Loop {
             await_deadline();
         }
         spawner_.scan();  // reaps the last orphans
+        poll_.cancel();
+        deadline_.cancel();
+        // The caller still has to store and report the results.
+        signals_.hand_over(io_);
     }
 
   private:
@@ -158,8 +162,6 @@ void run_jobs(std::vector<Job> jobs, Settings settings, const Clock& clock, Even
               std::optional<Zygote> zygote) {
     Loop loop(settings, clock, std::move(watcher));
     loop.run(std::move(jobs), std::move(zygote));
-    // Before the loop is destroyed: the caller still has to store and report the results.
-    block_termination_signals();
 }
 
 }  // namespace compat::exec

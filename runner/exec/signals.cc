@@ -42,6 +42,13 @@ Signals::Signals(boost::asio::io_context& io, SignalHandlers handlers)
     await();
 }
 
+void Signals::hand_over(boost::asio::io_context& io) {
+    mask(SIG_BLOCK);
+    handed_over_ = true;
+    io.restart();
+    io.poll();
+}
+
 void Signals::await() {
     set_.async_wait([this](const boost::system::error_code& error, int signal) {
         if (error) return;
@@ -59,6 +66,10 @@ void Signals::handle(int signal) {
         case SIGTSTP:
             return suspend();
         default:
+            if (handed_over_) {
+                ::raise(signal);
+                return;
+            }
             return handlers_.stop("interrupted by " + signal_name(signal));
     }
 }

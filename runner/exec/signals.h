@@ -32,6 +32,10 @@ class Signals {
   public:
     Signals(boost::asio::io_context& io, SignalHandlers handlers);
 
+    // Before its end: blocks the signals. One for the end of the runner that the loop has not handled
+    // yet stays pending, for the next loop or is_termination_pending(). Runs what is ready in `io`.
+    void hand_over(boost::asio::io_context& io);
+
   private:
     void await();
     void handle(int signal);
@@ -39,6 +43,7 @@ class Signals {
 
     SignalHandlers handlers_;
     boost::asio::signal_set set_;
+    bool handed_over_ = false;
 };
 
 }  // namespace compat::exec

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "runner/analysis/expectations/judge.h"
 #include "runner/archive/results.h"
@@ -120,16 +119,6 @@ Expected<plan::Selection> selection_of(const RunRequest& request,
     });
 }
 
-store::Subset subset_of(const plan::Selection& selection) {
-    const std::set<std::string> targets(selection.targets.begin(), selection.targets.end());
-    store::Subset subset(targets.begin(), targets.end());
-    if (!selection.keyword.empty()) subset.insert(subset.end(), {"-k", selection.keyword});
-    const auto options = masked(selection.options);
-    if (!options.empty()) subset.emplace_back("--");
-    subset.insert(subset.end(), options.begin(), options.end());
-    return subset;
-}
-
 // The first line of pytest's usage error on collecting a module; empty: none.
 Expected<std::string> usage_error(const Ready& ready, const plan::Job& module) {
     constexpr std::chrono::minutes kTimeout{1};
@@ -242,7 +231,8 @@ Expected<store::RunInfo> info_of_new_run(const NewRun& fresh, const RunRequest& 
                                          const archive::RunFolder& run) {
     store::RunInfo info = described(request, invocation, fresh.ready, run);
     info.shard = request.shard;
-    info.subset = subset_of(fresh.selection);
+    const auto& [targets, keyword, ordering, options] = fresh.selection;
+    info.subset = masked(store::make_subset(targets, keyword, options));
     info.repeat_of = request.repeat_of;
     if (request.part) {
         info.expectations_file = request.part->expectations_file;

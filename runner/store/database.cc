@@ -27,8 +27,8 @@ void sql_text_hash(sqlite3_context* context, int, sqlite3_value** values) {
 void sql_subset(sqlite3_context* context, int, sqlite3_value** values) {
     const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
     const auto argv = nlohmann::json::parse(text ? text : "", nullptr, false);
-    const bool words = argv.is_array() && std::ranges::all_of(argv, &nlohmann::json::is_string);
-    const std::string subset = to_column(words ? subset_of_older_run(argv) : Subset());
+    const bool is_words = argv.is_array() && std::ranges::all_of(argv, &nlohmann::json::is_string);
+    const std::string subset = to_column(is_words ? subset_of_older_run(argv) : Subset());
     sqlite3_result_text(context, subset.data(), static_cast<int>(subset.size()), SQLITE_TRANSIENT);
 }
 

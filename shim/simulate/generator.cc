@@ -64,7 +64,8 @@ class DeviceGenerator final : public c10::GeneratorImpl {
         std::memcpy(state.mutable_data_ptr(), words.data(), sizeof words);
         return state.getIntrusivePtr();
     }
-    // A generator over the same numbers, which a CUDA graph holds; MPS has none.
+    // A generator over the same numbers, which a CUDA graph holds; MPS has none. As on CUDA, the
+    // two are for one thread: each has a mutex of its own.
     c10::intrusive_ptr<GeneratorImpl> graphsafe_get_state() const override {
         if (device().type() != c10::kCUDA) return GeneratorImpl::graphsafe_get_state();
         auto shared = c10::make_intrusive<DeviceGenerator>(device());

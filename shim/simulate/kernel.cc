@@ -276,11 +276,15 @@ bool Call::draws_nothing() const {
     constexpr std::array<std::string_view, 4> kLook{"aten::poisson", "aten::_standard_gamma",
                                                     "aten::binomial", "aten::_sample_dirichlet"};
     if (std::ranges::count(kLook, op_.schema().name()) > 0) return false;
+    const auto is_empty = [](const c10::IValue& value) {
+        return value.isTensor() && value.toTensor().defined() && value.toTensor().numel() == 0;
+    };
     const Values given = values();
-    const auto* const first = std::find_if(
-        given.begin(), given.end(), [](const c10::IValue& value) { return value.isTensor(); });
-    if (first == given.end()) return given[0].isInt() && given[0].toInt() == 0;  // randperm
-    return first->toTensor().defined() && first->toTensor().numel() == 0;
+    if (arguments_[0].written) return is_empty(given[0]);
+    if (given[0].isInt()) return given[0].toInt() == 0;  // randperm
+    for (std::size_t i = 0; i < given.size(); ++i)       // one of two may be broadcast
+        if (!arguments_[i].written && is_empty(given[i])) return true;
+    return false;
 }
 
 at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* rules) {

@@ -266,7 +266,7 @@ def test_runs_and_show_list_the_history(runner, python):
         assert runner(STATES, "test_unexpected_success.py", "--python", python, "--shim", "off").code == 1
     runs = runner("runs").out.splitlines()
     assert len(runs) == 2 and all("1 xpassed" in line for line in runs)
-    words = "device cpu, fallback on, shim off"
+    words = "device cpu, fallback on, shim off, only test_unexpected_success.py"
     assert all(re.search(rf"  1 module  1 xpassed  [\d.]+ KiB  \({words}\)$", line) for line in runs), runs
     assert runner("show", "latest").out.splitlines()[1] == words
     shown = runner("show", "tests/test_unexpected_success.py::Success::test_passes_after_all")

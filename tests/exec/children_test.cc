@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "runner/base/signals/termination.h"
 #include "tests/exec/children_fixture.h"
 
 namespace compat::exec {
@@ -103,6 +104,20 @@ TEST_F(ChildrenTest, EndsChildrenOnAnInterruptAndListsJobsNotStarted) {
     EXPECT_EQ(how(1), "interrupted by SIGINT");
     EXPECT_TRUE(ended.stopped);
     EXPECT_THAT(ended.not_started, testing::ElementsAre(2u));
+}
+
+TEST_F(ChildrenTest, AnInterruptAfterTheLastJobIsLeftForWhoComesNext) {
+    add({"exit", "0"});
+    run(1, [](const RunEvent& event) {
+        if (std::holds_alternative<RunFinished>(event)) ::kill(::getpid(), SIGTERM);
+    });
+    EXPECT_EQ(how(0), "exit code 0");
+    EXPECT_FALSE(ended.stopped);
+    EXPECT_TRUE(is_termination_pending());
+    add({"hang"});
+    run(1);
+    EXPECT_TRUE(ended.stopped) << "the next loop handles it";
+    EXPECT_FALSE(is_termination_pending());
 }
 
 TEST_F(ChildrenTest, StopsTheRunWhenALogCannotBeWritten) {

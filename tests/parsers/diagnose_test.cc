@@ -52,6 +52,16 @@ TEST(Rules, OfASandboxHoldInOneAlone) {
     EXPECT_EQ(rule_of(refused, {true, false}), "sandbox-no-network");
     EXPECT_EQ(rule_of(refused, {true, true}), "network") << "it has one";
     EXPECT_EQ(rule_of(refused, {}), "network");
+    const auto missing = [&](const char* file) {
+        return rule_of(
+            failure_of("FileNotFoundError",
+                       std::string("[Errno 2] No such file or directory: '") + file + "'"),
+            {true, true});
+    };
+    EXPECT_EQ(missing("/tmp/data/train.csv"), "sandbox-missing");
+    EXPECT_NE(missing("/tmp/pytest-of-me/pytest-0/x"), "sandbox-missing") << "the test's own";
+    EXPECT_NE(missing("/tmp/tmpa1b2c3d4/x"), "sandbox-missing") << "the test's own";
+    EXPECT_NE(missing("/data/train.csv"), "sandbox-missing");
     EXPECT_FALSE(Rules::parse(R"({"rules": [{"id": "x", "cause": "hub", "confidence": "low",
         "isolation": "box", "meaning": "m", "text": "t", "examples": [{"type": "t"}]}]})"));
 }

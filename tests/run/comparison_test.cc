@@ -129,6 +129,12 @@ TEST_F(CompareStored, AModuleThatCanBeLoadedAgainIsFixed) {
                            {"a.py::t", ChangeClass::new_passing}}));
 }
 
+TEST_F(CompareStored, AModuleThatIsNoLongerSkippedIsNotFixed) {
+    add(store, info_of("without", 3), {{":<module>", State::skipped}});
+    add(store, info_of("with", 4), {{"t", State::passed}});
+    EXPECT_EQ(classes_of(compared({})->columns[0])["a.py::<module>"], ChangeClass::gone);
+}
+
 TEST_F(CompareStored, RepeatsAloneAreComparedWithEachOther) {
     add(store, info_of("one", 1), {{"t", State::passed}});
     auto repeat = info_of("one-again", 2);

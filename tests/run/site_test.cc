@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runner/analysis/marks.h"
+#include "runner/config/settings_table.h"
 #include "runner/run/site/last_night.h"
 #include "runner/run/site/read_site.h"
 #include "runner/run/site/write_site.h"
@@ -51,7 +52,10 @@ class SiteTest : public testing::Test {
 
 TEST_F(SiteTest, APartOfTheSuiteHasASeriesOfItsOwnUnlessItRanOnceBesideOthers) {
     const auto run = [&](const char* strip, const store::Subset& subset) {
-        return add(strip, "nightly", true, [&](auto& info) { info.subset = subset; });
+        return add(strip, "nightly", true, [&](auto& info) {
+            info.column.clear();
+            info.subset = subset;
+        });
     };
     const std::string whole = run("..", {});
     const std::string once = run(".", {"a.py"});
@@ -61,9 +65,34 @@ TEST_F(SiteTest, APartOfTheSuiteHasASeriesOfItsOwnUnlessItRanOnceBesideOthers) {
                               testing::Property(&Series::run_ids, ElementsAre(whole)),
                               testing::Property(&Series::run_ids, ElementsAre(once, twice))));
     for (const Series& each : series())
-        EXPECT_EQ(each.column, each.newest().id == whole ? "mps 15 (simulated)"
-                                                         : "mps 15 (simulated), only a.py");
+        EXPECT_EQ(each.column, each.newest().id == whole
+                                   ? "mps (simulated), masquerade"
+                                   : "mps (simulated), masquerade, only a.py");
     EXPECT_THAT((*series_until(store, twice))->run_ids(), ElementsAre(once, twice));
+}
+
+// The list is of runs that were stored before they had a subset: a new switch does not belong
+// there.
+TEST(SubsetOf, OlderSwitchesAreThoseOfTheSettings) {
+    for (const auto& row : config::kSettings)
+        if (!row.flag.empty())
+            EXPECT_EQ(store::had_no_value(config::long_flag(row)), config::is_switch(row))
+                << row.flag;
+}
+
+TEST_F(SiteTest, PartsOfNoWholeRunAndColumnsOfAMatrixAreSeries) {
+    add(".", "nightly", true, [](auto& info) {
+        info.column = "";
+        info.subset = {"a.py"};
+    });
+    add(".", "nightly", true, [](auto& info) {
+        info.column = "";
+        info.subset = {"b.py"};
+    });
+    EXPECT_THAT(series(), SizeIs(2));
+    add(".", "matrix", true, [](auto& info) { info.subset.clear(); });
+    add(".", "matrix", true, [](auto& info) { info.subset = {"pipelines"}; });
+    EXPECT_THAT(series(), SizeIs(3));
 }
 
 TEST_F(SiteTest, ASeriesIsTheCompleteRunsThatAreComparable) {

@@ -121,10 +121,14 @@ torch.rand(0, device=d, generator=own)
 print(json.dumps([
     [call for call in {calls!r} if raised(eval, call, globals())],
     [raised(torch.poisson, e(), generator=g), raised(torch._standard_gamma, e(), g)],
-    raised(torch.empty(1, device=d).normal_, generator=g) is None, torch.equal(before, own.get_state())]))
+    raised(torch.empty(1, device=d).normal_, generator=g) is None, torch.equal(before, own.get_state()),
+    raised(torch.randperm, 5, generator=g, out=torch.empty(0, dtype=torch.long, device=d)) is None,
+    [torch.equal(*[torch.randperm(5, generator=own.manual_seed(3), out=torch.empty(size, dtype=torch.long, device=d))
+                   for size in (0, 5)])]]))
 """
     )
-    accepted, (poisson, gamma), one, untouched = ran.answer
+    accepted, (poisson, gamma), one, untouched, into_empty, drawn = ran.answer
+    assert (into_empty, drawn) == (False, [True]), "what it is written to does not count"
     refused = [] if on_device.name == "cuda" else ["torch.randperm(0, device=d, generator=g)"]  # a check of MPS's own
     assert (accepted, one, untouched) == (refused, False, True)
     if on_device.name == "cuda":

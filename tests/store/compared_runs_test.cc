@@ -213,11 +213,18 @@ TEST(SubsetOf, AnOlderRunIsReadFromItsCommandLine) {
         {{"runner", "suites/x"}, {}},
         {{"runner", "suites/x", "--shim", "off", "-q", "b.py", "--jobs=4", "a.py"},
          {"a.py", "b.py"}},
+        {{"runner", "suites/x", "--masquerade", "off", "--default-device", "a.py"}, {"a.py"}},
+        {{"runner", "suites/x", "-j4", "a.py", "-kfoo"}, {"a.py", "-k", "foo"}},
         {{"runner", "run", "-k", "a or b", "."}, {"-k", "a or b"}},
+        {{"runner", "porting", "suites/x"}, {}},
+        {{"runner", "plan", "suites/x", "--shards", "3", "a.py"}, {"a.py"}},
         {{"runner", ".", "t", "--", "-m", "slow"}, {"t", "--", "-m", "slow"}},
         {{"runner", "rerun", "--failed", "latest"}, {"rerun"}},
         {{"runner", "merge", "a", "b"}, {}},
         {{"runner", "nightly", "n.json"}, {}},
+        {{"runner", "suites/x", "--jobs"}, {}},
+        {{"runner", "--"}, {}},
+        {{"--"}, {}},
         {{}, {}},
     };
     for (const auto& [argv, subset] : table) EXPECT_EQ(subset_of_older_run(argv), subset);
@@ -233,7 +240,9 @@ TEST(SubsetOf, ARunAsksForItsTargetsAndWhatIsBelowThem) {
         {{}, "a.py::A::t", false, true},
         {{"a.py"}, "a.py::A::t", true, true},
         {{"a.py"}, "b.py::A::t", false, false},
-        {{"tests.test_a"}, "tests/test_a.py::A::t", true, true},
+        {{"test_a.py"}, "tests/test_a.py::A::t", true, true},
+        {{"tests.test_a.A.u"}, "tests/test_a.py::A::t", true, false},
+        {{"rerun"}, "tests/test_a.py::A::t", true, false},
         {{"tests"}, "tests/test_a.py::A::t", false, true},  // the file is gone
         {{"test"}, "tests/test_a.py::A::t", false, false},
         {{"."}, "tests/test_a.py::A::t", false, true},
@@ -244,7 +253,7 @@ TEST(SubsetOf, ARunAsksForItsTargetsAndWhatIsBelowThem) {
         {{"--", "-x"}, "a.py::A::t", true, false},
     };
     for (const Row& row : table)
-        EXPECT_EQ(asks_for(row.subset, row.id, row.has_module), row.asked) << row.id;
+        EXPECT_EQ(AskedFor(row.subset)(row.id, row.has_module), row.asked) << row.id;
 }
 
 TEST_F(ComparedRunsTest, APartIsComparedWithTheSamePartAndWithWholeRuns) {

@@ -93,10 +93,12 @@ Expected<ChosenRuns> runs_by_device(const RunDatabase& runs,
         sides.insert(sides.end(), others.begin(), others.end());
     }
     if (sides.size() < 2)
-        return fail(ErrorKind::usage,
-                    fmt::format("there is {} to compare by device",
-                                sides.empty() ? "no complete run" : "one run alone"),
-                    "run the suite on another device, such as with --simulate mps");
+        return fail(
+            ErrorKind::usage,
+            fmt::format("there is {} of the latest run's part of the suite and isolation "
+                        "to compare by device",
+                        sides.empty() ? "no complete run" : "one run alone"),
+            "name the runs, or run the suite on another device, such as with --simulate mps");
     ChosenRuns chosen{sides.front(), names.empty() ? "the newest run of each device" : "", {}};
     chosen.runs.assign(sides.begin() + 1, sides.end());
     return chosen;

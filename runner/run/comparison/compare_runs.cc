@@ -288,20 +288,21 @@ Expected<void> add_ids(const Half& half, std::vector<Candidate>& candidates,
 std::int64_t drop_tests_not_asked_for(const Half& a, const Half& b,
                                       std::vector<Candidate>& candidates) {
     if (a.info.subset == b.info.subset) return 0;
-    const auto asked = [](const Half& half, const std::string& id) {
-        return store::asks_for(half.info.subset, id, half.modules.contains(module_of(id)));
-    };
+    const store::AskedFor asked_of_a(a.info.subset), asked_of_b(b.info.subset);
     return std::erase_if(candidates, [&](const Candidate& c) {
-        return (!c.test.run && !asked(b, c.id_in_baseline)) ||
-               (!c.test.baseline && !asked(a, c.id_in_run));
+        const auto in_a = a.modules.contains(module_of(c.id_in_run));
+        const auto in_b = b.modules.contains(module_of(c.id_in_baseline));
+        return (!c.test.run && !asked_of_b(c.id_in_baseline, in_b)) ||
+               (!c.test.baseline && !asked_of_a(c.id_in_run, in_a));
     });
 }
 
 // What stood for a module that could not be loaded, and can be now.
 bool is_mended_module(const Half& b, const Candidate& c) {
     const auto module = b.modules.find(module_of(c.id_in_baseline));
-    return !c.test.run && c.id_in_baseline.ends_with("::<module>") && module != b.modules.end() &&
-           module->second.collected;
+    return !c.test.run && c.id_in_baseline.ends_with("::<module>") &&
+           analysis::kind_of(c.test.baseline->state) == analysis::StateKind::broken &&
+           module != b.modules.end() && module->second.collected;
 }
 
 // Sets classes; drops candidates whose class is not listed.

@@ -84,8 +84,9 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
                                 const prepare::Say& say) {
     const std::string& how = ready.settings.text(Setting::isolation);
     for (const Setting of_sandbox : {Setting::network, Setting::tmp_size})
-        if (const auto& value = ready.settings[of_sandbox];
-            how != "sandbox" && value.origin.starts_with("--") && !ready.isolation)
+        if (const auto& value = ready.settings[of_sandbox]; how != "sandbox" &&
+                                                            value.source == config::Source::flag &&
+                                                            value.text != "off" && !ready.isolation)
             say(fmt::format("{} has no effect: only a sandbox needs it (--isolate sandbox)",
                             value.origin));
     if (how == "off" || ready.isolation) return {};

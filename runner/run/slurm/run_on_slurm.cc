@@ -119,6 +119,7 @@ class Wait {
             if (const auto rows = slurm::accounted(job_.id)) watch_.take_accounted(*rows);
         return keep();
     }
+    void hand_over_signals() { signals_.hand_over(io_); }
     [[nodiscard]] bool cancelled() const { return cancelled_; }
     [[nodiscard]] archive::ShardReasons reasons() const { return reasons_of(job_, watch_); }
 
@@ -339,12 +340,11 @@ Expected<RunResult> run_on_slurm(const RunRequest& request, const config::Invoca
     {
         Wait wait(job, results, say);
         const auto waited = wait.until_over();
-        exec::block_termination_signals();
+        wait.hand_over_signals();
         if (!waited) return tl::unexpected(waited.error());
         cancelled = wait.cancelled();
         reasons = wait.reasons();
     }
-    exec::block_termination_signals();
     say_out_of_memory(reasons, say);
 
     MergeRequest merge;

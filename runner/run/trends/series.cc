@@ -14,6 +14,12 @@ namespace compat::run {
 
 namespace {
 
+// A part of the suite has a series of its own; a column of a matrix is one whatever it runs.
+using Key = std::pair<store::ComparableKey, store::Subset>;
+Key key_of(const store::RunSummary& run) {
+    return {store::comparable_key(run), run.column.empty() ? run.subset : store::Subset()};
+}
+
 std::string column_of(const store::RunSummary& run) {
     if (!run.column.empty()) return run.column;
     std::string words = run.simulated ? *run.simulated + " (simulated)" : run.device;
@@ -44,12 +50,12 @@ std::vector<std::uint32_t> versions_of(const std::vector<store::RunSummary>& run
 // A whole run keeps its name, and with it the address of its badge, whatever parts were run.
 void name_parts_apart(std::vector<Series>& all) {
     for (Series& part : all) {
-        const store::Subset& subset = part.newest().subset;
+        const store::Subset subset = key_of(part.newest()).second;
         const bool beside_whole_runs = std::ranges::any_of(all, [&](const Series& series) {
             return series.newest().subset.empty() && series.suite == part.suite &&
-                   series.torch == part.torch && series.column == part.column;
+                   series.column == part.column;
         });
-        if (!subset.empty() && beside_whole_runs) part.column += ", " + display::part_words(subset);
+        if (!subset.empty() && beside_whole_runs) part.column += ", " + store::part_words(subset);
     }
 }
 
@@ -84,26 +90,23 @@ std::vector<std::string> Series::run_ids() const {
 }
 
 std::vector<Series> series_of(std::vector<store::RunSummary> runs) {
-    // A part of the suite has a series of its own.
-    using Key = std::pair<store::ComparableKey, store::Subset>;
     std::map<Key, Series> by_key;
     std::map<Key, std::string> unfinished;
-    std::map<store::ComparableKey, int> runs_of;
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // oldest first
         if (!run->shard.empty() || !store::gives_verdicts(*run)) continue;
-        const Key key{store::comparable_key(*run), run->subset};
+        const Key key = key_of(*run);
         if (!run->end || !run->end->complete) {
             unfinished[key] = run->id;
             continue;
         }
         unfinished.erase(key);
-        ++runs_of[key.first];
         by_key[key].runs.push_back(std::move(*run));
     }
     // Somebody looked at some tests.
     std::erase_if(by_key, [&](const auto& entry) {
         const auto& [key, series] = entry;
-        return !key.second.empty() && series.runs.size() == 1 && runs_of[key.first] > 1;
+        return !key.second.empty() && series.runs.size() == 1 &&
+               by_key.contains({key.first, store::Subset()});
     });
     std::vector<Series> all;
     for (auto& [key, series] : by_key) {
@@ -156,12 +159,9 @@ Expected<std::optional<Series>> series_until(const store::Store& store, const st
     const auto own =
         std::find_if(runs->begin(), runs->end(), [&](const auto& each) { return each.id == run; });
     if (own == runs->end()) return fail(ErrorKind::usage, fmt::format("no run '{}'", run));
-    const auto key = store::comparable_key(*own);
-    const store::Subset subset = own->subset;
+    const Key key = key_of(*own);
     runs->erase(runs->begin(), own);  // newer ones
-    std::erase_if(*runs, [&](const auto& each) {
-        return store::comparable_key(each) != key || each.subset != subset;
-    });
+    std::erase_if(*runs, [&](const auto& each) { return key_of(each) != key; });
     std::vector<Series> series = series_of(std::move(*runs));
     if (series.empty() || series.front().newest().id != run) return std::nullopt;
     return std::move(series.front());

@@ -112,7 +112,7 @@ function RunApp({ summary, run, route }: { summary: Summary; run: RunSummary; ro
   const { run: facts } = run;
   return (
     <Frame title={facts.suite} route={route} tabs={tabs} generator={summary.generator}
-      sub={<>{summary.live && <span class="tag good">running</span>}<Name text={deviceWords(facts)} />{facts.isolation !== "off" && `, isolation ${isolationWords(facts)}`}{facts.subset && <>, only <Name text={facts.subset} length={100} /></>}, torch {visible(facts.torch) || "none"}, {date(facts.started)}</>}>
+      sub={<>{summary.live && <span class="tag good">running</span>}<Name text={deviceWords(facts)} />{facts.isolation !== "off" && `, isolation ${isolationWords(facts)}`}{facts.subset && <>, <Name text={facts.subset} length={100} /></>}, torch {visible(facts.torch) || "none"}, {date(facts.started)}</>}>
       {error && <p class="error" role="alert">The tests cannot be read: {visible(error)}</p>}
       <RunRoute live={summary.live ?? false} run={run} table={table} route={route} />
     </Frame>

@@ -308,7 +308,7 @@ class ModelBuilder::Impl {
         view.diagnose = info.diagnose;
         view.isolation = info.isolation;
         view.network = info.network;
-        view.subset = store::part_words(info.subset);
+        view.subset = part_words(info.subset);
         if (run.end) view.writes = run.end->writes;
         view.commit = info.commit;
         view.dirty = info.dirty;

@@ -84,14 +84,14 @@ Expected<PrunePlan> plan_prune(const store::Store& store, const fs::path& result
     const auto runs = store.runs();
     if (!runs) return tl::unexpected(runs.error());
     // Runs of some tests are counted apart: none takes the place of a run of all.
-    using Kind = std::pair<store::ComparableKey, std::optional<store::Subset>>;
+    using Kind = std::pair<store::ComparableKey, std::optional<Subset>>;
     std::map<Kind, std::int64_t> seen;
     std::map<Kind, bool> has_complete;
     PrunePlan plan;
     std::set<std::string> going;
     for (const RunSummary& run : *runs) {  // newest first
         Kind kind{store::comparable_key(run), std::nullopt};
-        if (!store::chooses_tests(run.subset)) kind.second = run.subset;
+        if (!chooses_tests(run.subset)) kind.second = run.subset;
         const std::int64_t newer = seen[kind]++;
         const bool is_last_complete = is_complete(run) && !std::exchange(has_complete[kind], true);
         if (!rule.series.empty() && run.series != rule.series) continue;

@@ -248,7 +248,7 @@ void run_from_json(const Json& json, store::RunInfo& info) {
     fields_of_run(info, [&](const char* key, auto& value) {
         if (json.contains(key)) JsonReader{json}(key, value);
     });
-    if (!json.contains("subset")) info.subset = store::subset_of_older_run(info.argv);
+    if (!json.contains("subset")) info.subset = subset_of_older_run(info.argv);
 }
 
 Expected<void> record_plan(const fs::path& folder, const std::vector<std::string>& modules) {

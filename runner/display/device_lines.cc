@@ -77,7 +77,7 @@ std::string words_of(const Way& way) {
                     way.shim ? "shim " + policy_words(way.policy) : "shim off");
     if (way.isolation != "off") words += ", isolation " + way.isolation;
     if (way.isolation == "sandbox" && way.network) words += " with the network";
-    if (!way.subset.empty()) words += ", " + printable(store::part_words(way.subset));
+    if (!way.subset.empty()) words += ", " + printable(part_words(way.subset));
     return words;
 }
 

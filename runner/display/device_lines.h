@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runner/store/subset.h"
+#include "runner/base/subset/subset.h"
 
 namespace compat::display {
 
@@ -28,7 +28,7 @@ struct Way {
     bool imported = false;
     std::string isolation = "off";
     bool network = true;
-    store::Subset subset{};
+    Subset subset{};
 };
 
 // "device mps (simulated), fallback on, shim redirects missing devices, isolation sandbox, only

@@ -232,7 +232,7 @@ Expected<store::RunInfo> info_of_new_run(const NewRun& fresh, const RunRequest& 
     store::RunInfo info = described(request, invocation, fresh.ready, run);
     info.shard = request.shard;
     const auto& [targets, keyword, ordering, options] = fresh.selection;
-    info.subset = masked(store::make_subset(targets, keyword, options));
+    info.subset = masked(make_subset(targets, keyword, options));
     info.repeat_of = request.repeat_of;
     if (request.part) {
         info.expectations_file = request.part->expectations_file;

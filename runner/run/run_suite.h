@@ -23,7 +23,7 @@ struct PartOfPlan {
     std::string run;   // the shard's id, the same each time that it starts
     std::vector<archive::PlannedModule> modules;
     std::string expectations_file, expectations;  // as store::RunInfo has them
-    store::Subset subset;
+    Subset subset;
 };
 
 // The options of a run. Settings that all commands share are in config/settings.h.

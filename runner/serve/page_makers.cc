@@ -101,7 +101,7 @@ Expected<MadePage> PageMakers::runs() const {
     std::vector<reports::ListedRun> listed(std::min(stored->size(), kListedRuns));
     struct Past {
         std::string id, repeat_of;
-        store::Subset subset;
+        Subset subset;
     };
     std::map<store::ComparableKey, std::list<Past>> complete_runs;  // newest first
     for (std::size_t i = stored->size(); i-- > 0;) {                // oldest first

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "runner/base/names.h"
+#include "runner/base/subset/subset.h"
 #include "runner/store/json_column.h"
-#include "runner/store/subset.h"
 
 namespace compat::store {
 

@@ -24,7 +24,7 @@
 #include "runner/base/error.h"
 #include "runner/base/isolation/written_files.h"
 #include "runner/base/leaked_process.h"
-#include "runner/store/subset.h"
+#include "runner/base/subset/subset.h"
 
 namespace compat::store {
 

@@ -89,7 +89,7 @@ TEST_F(CompareStored, TheBaselineIsTheLatestCompleteRunThatIsNoRepeat) {
 }
 
 TEST_F(CompareStored, WhatARunWasNotAskedForIsNotGone) {
-    const auto part = [](const char* id, int second, const store::Subset& subset) {
+    const auto part = [](const char* id, int second, const Subset& subset) {
         store::RunInfo info = info_of(id, second);
         info.subset = subset;
         return info;

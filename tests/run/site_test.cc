@@ -51,7 +51,7 @@ class SiteTest : public testing::Test {
 };
 
 TEST_F(SiteTest, APartOfTheSuiteHasASeriesOfItsOwnUnlessItRanOnceBesideOthers) {
-    const auto run = [&](const char* strip, const store::Subset& subset) {
+    const auto run = [&](const char* strip, const Subset& subset) {
         return add(strip, "nightly", true, [&](auto& info) {
             info.column.clear();
             info.subset = subset;
@@ -76,8 +76,7 @@ TEST_F(SiteTest, APartOfTheSuiteHasASeriesOfItsOwnUnlessItRanOnceBesideOthers) {
 TEST(SubsetOf, OlderSwitchesAreThoseOfTheSettings) {
     for (const auto& row : config::kSettings)
         if (!row.flag.empty())
-            EXPECT_EQ(store::had_no_value(config::long_flag(row)), config::is_switch(row))
-                << row.flag;
+            EXPECT_EQ(had_no_value(config::long_flag(row)), config::is_switch(row)) << row.flag;
 }
 
 TEST_F(SiteTest, PartsOfNoWholeRunAndColumnsOfAMatrixAreSeries) {

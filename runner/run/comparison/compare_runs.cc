@@ -288,7 +288,7 @@ Expected<void> add_ids(const Half& half, std::vector<Candidate>& candidates,
 std::int64_t drop_tests_not_asked_for(const Half& a, const Half& b,
                                       std::vector<Candidate>& candidates) {
     if (a.info.subset == b.info.subset) return 0;
-    const store::AskedFor asked_of_a(a.info.subset), asked_of_b(b.info.subset);
+    const AskedFor asked_of_a(a.info.subset), asked_of_b(b.info.subset);
     return std::erase_if(candidates, [&](const Candidate& c) {
         const auto in_a = a.modules.contains(module_of(c.id_in_run));
         const auto in_b = b.modules.contains(module_of(c.id_in_baseline));

@@ -15,9 +15,9 @@ namespace compat::run {
 namespace {
 
 // A part of the suite has a series of its own; a column of a matrix is one whatever it runs.
-using Key = std::pair<store::ComparableKey, store::Subset>;
+using Key = std::pair<store::ComparableKey, Subset>;
 Key key_of(const store::RunSummary& run) {
-    return {store::comparable_key(run), run.column.empty() ? run.subset : store::Subset()};
+    return {store::comparable_key(run), run.column.empty() ? run.subset : Subset()};
 }
 
 std::string column_of(const store::RunSummary& run) {
@@ -50,12 +50,12 @@ std::vector<std::uint32_t> versions_of(const std::vector<store::RunSummary>& run
 // A whole run keeps its name, and with it the address of its badge, whatever parts were run.
 void name_parts_apart(std::vector<Series>& all) {
     for (Series& part : all) {
-        const store::Subset subset = key_of(part.newest()).second;
+        const Subset subset = key_of(part.newest()).second;
         const bool beside_whole_runs = std::ranges::any_of(all, [&](const Series& series) {
             return series.newest().subset.empty() && series.suite == part.suite &&
                    series.column == part.column;
         });
-        if (!subset.empty() && beside_whole_runs) part.column += ", " + store::part_words(subset);
+        if (!subset.empty() && beside_whole_runs) part.column += ", " + part_words(subset);
     }
 }
 
@@ -106,7 +106,7 @@ std::vector<Series> series_of(std::vector<store::RunSummary> runs) {
     std::erase_if(by_key, [&](const auto& entry) {
         const auto& [key, series] = entry;
         return !key.second.empty() && series.runs.size() == 1 &&
-               by_key.contains({key.first, store::Subset()});
+               by_key.contains({key.first, Subset()});
     });
     std::vector<Series> all;
     for (auto& [key, series] : by_key) {

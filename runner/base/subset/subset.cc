@@ -1,4 +1,4 @@
-#include "runner/store/subset.h"
+#include "runner/base/subset/subset.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "runner/base/names.h"
 
-namespace compat::store {
+namespace compat {
 
 namespace {
 
@@ -115,4 +115,4 @@ Subset subset_of_older_run(const std::vector<std::string>& argv) {
                        {options == argv.end() ? options : options + 1, argv.end()});
 }
 
-}  // namespace compat::store
+}  // namespace compat

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace compat::store {
+namespace compat {
 
 using Subset = std::vector<std::string>;
 
@@ -45,4 +45,4 @@ class AskedFor {
 [[nodiscard]] Subset subset_of_older_run(const std::vector<std::string>& argv);
 [[nodiscard]] bool had_no_value(std::string_view option);
 
-}  // namespace compat::store
+}  // namespace compat

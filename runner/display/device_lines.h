@@ -35,7 +35,7 @@ struct Way {
 // tests/test_a.py -k add"
 [[nodiscard]] std::string words_of(const Way& way);
 
-// Of a store::RunInfo or a store::RunSummary.
+// The same for a store::RunInfo or a store::RunSummary.
 template <class Run>
 [[nodiscard]] std::string way_words(const Run& run) {
     const bool imported = [&] {

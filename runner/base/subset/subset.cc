@@ -13,7 +13,7 @@ namespace compat {
 namespace {
 
 constexpr std::string_view kKeyword = "-k", kOptions = "--";
-// Of an older `rerun`: its tests stand in the files of its run.
+// The subset of an older `rerun`, whose tests stand in the files of its run alone.
 constexpr std::string_view kRerun = "rerun";
 
 // Commands before SUITE, and those that chose no tests.

@@ -40,8 +40,8 @@ class AskedFor {
     std::set<std::string, std::less<>> targets_;
 };
 
-// Of a run that a runner stored before it stored this. A word after an option is its value, unless
-// the option is one of those that had none.
+// The subset of a run that was stored before runs had one. A word after an option is its value,
+// unless the option is one of those that had none.
 [[nodiscard]] Subset subset_of_older_run(const std::vector<std::string>& argv);
 [[nodiscard]] bool had_no_value(std::string_view option);
 

@@ -284,7 +284,8 @@ Expected<void> add_ids(const Half& half, std::vector<Candidate>& candidates,
     return {};
 }
 
-// Of runs of different parts of the suite, tests of one of them say nothing. Returns how many went.
+// Where the runs ran different parts of the suite, a test of one alone says nothing. Returns how many
+// went.
 std::int64_t drop_tests_not_asked_for(const Half& a, const Half& b,
                                       std::vector<Candidate>& candidates) {
     if (a.info.subset == b.info.subset) return 0;
@@ -297,7 +298,7 @@ std::int64_t drop_tests_not_asked_for(const Half& a, const Half& b,
     });
 }
 
-// What stood for a module that could not be loaded, and can be now.
+// Whether it stood for a module that could not be loaded before and can be now.
 bool is_mended_module(const Half& b, const Candidate& c) {
     const auto module = b.modules.find(module_of(c.id_in_baseline));
     return !c.test.run && c.id_in_baseline.ends_with("::<module>") &&

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
 #include "runner/base/framework.h"
 #include "runner/base/names.h"
+#include "runner/base/subset/subset.h"
 
 namespace compat::reports {
 
@@ -22,13 +22,6 @@ std::string exact_pattern(std::string_view name) {
         pattern += c;
     }
     return pattern + "$";
-}
-
-// Words after "--", which are for the framework.
-std::vector<std::string> options_of(const CommandSource& run) {
-    const auto& words = run.rerun_argv;
-    const auto dashes = std::find(words.begin(), words.end(), "--");
-    return {dashes == words.end() ? dashes : dashes + 1, words.end()};
 }
 
 std::vector<std::string> framework_command(const CommandSource& run, const std::string& module,
@@ -48,8 +41,8 @@ std::vector<std::string> framework_command(const CommandSource& run, const std::
     }
     // Options come last: one with an optional value would take the name for it.
     std::vector<std::string> words{run.python, "-m", framework, "-v", name.empty() ? module : name};
-    const auto options = options_of(run);
-    words.insert(words.end(), options.begin(), options.end());
+    const Subset options = options_in(run.rerun_argv);
+    if (!options.empty()) words.insert(words.end(), options.begin() + 1, options.end());
     return words;
 }
 
@@ -58,10 +51,10 @@ std::vector<std::string> framework_command(const CommandSource& run, const std::
 ReproduceCommands::ReproduceCommands(CommandSource run) : run_(std::move(run)) {
     const auto& words = run_.rerun_argv;
     // "--" and what follows is for the framework.
-    const auto end = std::find(words.begin(), words.end(), "--");
-    for (auto word = words.begin(); word != end; ++word)
-        runner_before_ += shell_quoted(*word) + " ";
-    for (auto word = end; word != words.end(); ++word) runner_after_ += " " + shell_quoted(*word);
+    const Subset options = options_in(words);
+    for (std::size_t i = 0; i + options.size() < words.size(); ++i)
+        runner_before_ += shell_quoted(words[i]) + " ";
+    for (const std::string& word : options) runner_after_ += " " + shell_quoted(word);
     std::string variables;
     for (const auto& [variable, value] : run_.env)
         if (!is_secret_name(variable) && value.find(kMasked) == std::string::npos)

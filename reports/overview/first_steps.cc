@@ -64,19 +64,21 @@ const CauseAdvice& advice_for(const ClusterView& cluster) {
 bool is_of_rule(const analysis::JudgementRule& judged) {
     return judged.judgement == analysis::Judgement::environment && !judged.title.empty();
 }
-const analysis::JudgementRule& judged_by_rule(const ClusterView& cluster) {
+const analysis::JudgementRule& judged(const RunView& run, const ClusterView& cluster) {
     analysis::Evidence evidence;
     evidence.cause = advice_for(cluster).cause;
     evidence.rule = cluster.rule;
+    if (cluster.gap) evidence.gap = cluster.gap->kind;
+    evidence.device = cluster.gap ? cluster.gap->device : run.simulated.value_or(run.device);
     return analysis::judge(evidence);
 }
 
-Key key_of(const ClusterView& cluster) {
+Key key_of(const RunView& run, const ClusterView& cluster) {
     if (cluster.gap)
         return {"gap",
                 fmt::format("{}\n{}\n{}\n{}", cluster.gap->symbol, name_of(cluster.gap->kind),
                             cluster.gap->device, cluster.gap->simulated)};
-    if (is_of_rule(judged_by_rule(cluster))) return {"rule", cluster.rule};
+    if (is_of_rule(judged(run, cluster))) return {"rule", cluster.rule};
     switch (advice_for(cluster).merged) {
         case OneChange::by_cause:
             return {cluster.cause, {}};
@@ -110,12 +112,7 @@ FirstStep step_of(const ReportModel& model, const ClusterView& cluster) {
     const CauseAdvice& row = advice_for(cluster);
     const auto& run = model.run;
     const GapView* const gap = cluster.gap ? find_gap(model, *cluster.gap) : nullptr;
-    analysis::Evidence evidence;
-    evidence.cause = row.cause;
-    evidence.rule = cluster.rule;
-    if (cluster.gap) evidence.gap = cluster.gap->kind;
-    evidence.device = cluster.gap ? cluster.gap->device : run.simulated.value_or(run.device);
-    const analysis::JudgementRule& judged = analysis::judge(evidence);
+    const analysis::JudgementRule& judgement = judged(run, cluster);
     const auto first_of = [](std::initializer_list<std::string_view> texts) {
         const auto at = std::find_if(texts.begin(), texts.end(),
                                      [](std::string_view text) { return !text.empty(); });
@@ -124,14 +121,14 @@ FirstStep step_of(const ReportModel& model, const ClusterView& cluster) {
     const std::string by_gap = gap_advice(gap);
     FirstStep step;
     step.title = cluster.gap ? gap_title(*cluster.gap, gap)
-                             : first_of({is_of_rule(judged) ? judged.title : row.title,
+                             : first_of({is_of_rule(judgement) ? judgement.title : row.title,
                                          cluster.key_line, cause_means(cluster.cause)});
     // Such a judgement says no more than its cause.
-    const bool is_of_cause = judged.judgement == analysis::Judgement::unexplained ||
-                             judged.judgement == analysis::Judgement::environment;
-    step.advice = is_of_rule(judged) || (run.simulated && !is_of_cause)
-                      ? first_of({judged.advice, by_gap, row.advice})
-                      : first_of({by_gap, row.advice, judged.advice});
+    const bool is_of_cause = judgement.judgement == analysis::Judgement::unexplained ||
+                             judgement.judgement == analysis::Judgement::environment;
+    step.advice = is_of_rule(judgement) || (run.simulated && !is_of_cause)
+                      ? first_of({judgement.advice, by_gap, row.advice})
+                      : first_of({by_gap, row.advice, judgement.advice});
     step.cause = cluster.cause;
     step.example = cluster.example;
     step.url = cluster.url;
@@ -188,7 +185,7 @@ std::vector<FailureGroup> failure_groups(const ReportModel& model) {
     std::map<Key, std::size_t> places;
     for (std::size_t i = 0; i < model.clusters.size(); ++i) {
         const ClusterView& cluster = model.clusters[i];
-        const auto [at, is_new] = places.try_emplace(key_of(cluster), groups.size());
+        const auto [at, is_new] = places.try_emplace(key_of(model.run, cluster), groups.size());
         if (is_new) groups.emplace_back();
         FailureGroup& group = groups[at->second];
         group.clusters.push_back(i);

@@ -76,8 +76,7 @@ void check_allocator_backend(const std::string& settings) {
 #endif
 
 // Torch checks the names in PYTORCH_CUDA_ALLOC_CONF and in _set_allocator_settings where a device
-// has told its own, as CUDA's library does. getAllocatorSettings() reads the
-// variables, once.
+// has told its own, as CUDA's library does. getAllocatorSettings() reads the variables, once.
 void tell_allocator_keys() {
 #ifdef COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
     using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;

@@ -284,26 +284,28 @@ Expected<void> add_ids(const Half& half, std::vector<Candidate>& candidates,
     return {};
 }
 
-// Where the runs ran different parts of the suite, a test of one alone says nothing. Returns how many
-// went.
+// Where the runs ran different parts of the suite, a test of one alone says nothing. Returns how
+// many went.
 std::int64_t drop_tests_not_asked_for(const Half& a, const Half& b,
                                       std::vector<Candidate>& candidates) {
     if (a.info.subset == b.info.subset) return 0;
     const AskedFor asked_of_a(a.info.subset), asked_of_b(b.info.subset);
+    const auto was_asked = [](const Half& half, const AskedFor& asked, const std::string& id) {
+        return asked(id, half.modules.contains(module_of(id)));
+    };
     return std::erase_if(candidates, [&](const Candidate& c) {
-        const auto in_a = a.modules.contains(module_of(c.id_in_run));
-        const auto in_b = b.modules.contains(module_of(c.id_in_baseline));
-        return (!c.test.run && !asked_of_b(c.id_in_baseline, in_b)) ||
-               (!c.test.baseline && !asked_of_a(c.id_in_run, in_a));
+        if (!c.test.run) return !was_asked(b, asked_of_b, c.id_in_baseline);
+        return !c.test.baseline && !was_asked(a, asked_of_a, c.id_in_run);
     });
 }
 
 // Whether it stood for a module that could not be loaded before and can be now.
 bool is_mended_module(const Half& b, const Candidate& c) {
+    if (c.test.run || !c.id_in_baseline.ends_with("::<module>") ||
+        analysis::kind_of(c.test.baseline->state) != analysis::StateKind::broken)
+        return false;
     const auto module = b.modules.find(module_of(c.id_in_baseline));
-    return !c.test.run && c.id_in_baseline.ends_with("::<module>") &&
-           analysis::kind_of(c.test.baseline->state) == analysis::StateKind::broken &&
-           module != b.modules.end() && module->second.collected;
+    return module != b.modules.end() && module->second.collected;
 }
 
 // Sets classes; drops candidates whose class is not listed.

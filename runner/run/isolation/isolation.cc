@@ -78,18 +78,23 @@ Expected<void> make_home(const fs::path& home) {
     });
 }
 
+void note_idle_options(const config::Settings& settings, const prepare::Say& say) {
+    for (const Setting of_sandbox : {Setting::network, Setting::tmp_size}) {
+        const config::Value& value = settings[of_sandbox];
+        if (value.source == config::Source::flag && value.text != "off")
+            say(fmt::format("{} has no effect: only a sandbox needs it (--isolate sandbox)",
+                            value.origin));
+    }
+}
+
 }  // namespace
 
 Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::path& attempts,
                                 const prepare::Say& say) {
     const std::string& how = ready.settings.text(Setting::isolation);
-    for (const Setting of_sandbox : {Setting::network, Setting::tmp_size})
-        if (const auto& value = ready.settings[of_sandbox]; how != "sandbox" &&
-                                                            value.source == config::Source::flag &&
-                                                            value.text != "off" && !ready.isolation)
-            say(fmt::format("{} has no effect: only a sandbox needs it (--isolate sandbox)",
-                            value.origin));
-    if (how == "off" || ready.isolation) return {};
+    if (ready.isolation) return {};
+    if (how != "sandbox") note_idle_options(ready.settings, say);
+    if (how == "off") return {};
     std::shared_ptr<Isolation> made(new Isolation);
     made->folder_ = folder / kFolder;
     remove_leftovers(made->folder_);

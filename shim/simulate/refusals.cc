@@ -308,6 +308,12 @@ double as_printed(const at::Tensor& value) {
     return std::isnan(number) ? std::abs(number) : number;
 }
 
+bool selects_sparse(const at::Tensor& tensor, std::int64_t dim) {
+    const std::int64_t last = tensor.dim();
+    if (!tensor.is_sparse() || dim < -last || dim >= last) return false;
+    return c10::maybe_wrap_dim(dim, last) < tensor.sparse_dim();
+}
+
 bool same_dtypes(std::initializer_list<std::vector<at::Tensor>> lists) {
     const at::Tensor* first = nullptr;
     for (const auto& list : lists)

@@ -139,6 +139,8 @@ bool powers_of_two(const std::vector<std::int64_t>& sizes);
 bool same_dtypes(std::initializer_list<std::vector<at::Tensor>> lists);
 // The one element, as CUDA prints it: a NaN has no sign.
 double as_printed(const at::Tensor& value);
+// Does `dim` exist, and is it one of those whose indices a COO tensor stores?
+bool selects_sparse(const at::Tensor& tensor, std::int64_t dim);
 // The sizes that a Fourier transform has along `dims`; `last`: of the last one, where it is
 // another.
 std::vector<std::int64_t> signal(const at::Tensor& tensor, const std::vector<std::int64_t>& dims,

@@ -142,7 +142,8 @@ class Checks:
     # In a text, what is filled in from the argument that the rule names (refusals.cc).
     FILLED = ("dtype", "metal", "device", "input", "reduce", "op")
 
-    def __init__(self, functions):
+    def __init__(self, functions, device):
+        self.device = device
         self.arguments = {
             str(each.func.name): [
                 (argument.name, cpp_type(str(argument.type)))
@@ -156,7 +157,7 @@ class Checks:
         """Its name. It reads only the arguments that the expression is about."""
         code = re.sub(r'"(\\.|[^"\\])*"', "", expression)
         words = set(re.findall(r"(?<![.>:\w])[A-Za-z_]\w*", code))
-        function = f"check_{len(self.lines)}"
+        function = f"{self.device}_check_{len(self.lines)}"
         bound = "".join(
             f"const auto {argument} = {given(cpp, i)}; "
             for i, (argument, cpp) in enumerate(self.arguments[name])
@@ -359,7 +360,7 @@ def main():
         for kind, known in found.items():
             known += list(tried(trials, kind, functions, known))
     named = list(dispatch_names(trials, functions)) if device == "cuda" else []
-    checks = Checks(functions)
+    checks = Checks(functions, device)
     refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
     rows = list(refusals(alerts + found["refusals"], checks))
     lines = ["// Made by refusals.py.", '#include "simulate/kernels/assertions.h"']

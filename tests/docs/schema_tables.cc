@@ -110,6 +110,7 @@ std::string condition_words(const ordered_json& rule) {
         words.push_back(rule["condition"]);
         std::ranges::replace(words.back(), '_', ' ');
     }
+    if (rule.contains("requires")) words.emplace_back("as the text says");
     return fmt::format("{}", fmt::join(words, "; "));
 }
 
@@ -182,10 +183,13 @@ Rows refusals() {
     const auto all = rules();
     for (const auto& section : all["refusals"])
         for (const auto& rule : section["rules"]) {
-            const std::string text = rule.contains("text")
-                                         ? rule["text"].get<std::string>()
-                                         : "Failed to create function state object for: " +
-                                               rule["kernel"].get<std::string>();
+            // What is filled in from arguments is C++ (refusals.py).
+            static const std::regex filled(R"(\{[^{}]*\W[^{}]*\})");
+            const std::string text =
+                rule.contains("text")
+                    ? std::regex_replace(rule["text"].get<std::string>(), filled, "…")
+                    : "Failed to create function state object for: " +
+                          rule["kernel"].get<std::string>();
             const std::string error = rule.value("error", "");
             rows.push_back({file_of(section), joined_codes(rule["ops"]), condition_words(rule),
                             error.empty() ? text : error + ": " + text, version_words(rule)});

@@ -158,6 +158,12 @@ F.unfold(t(i64, 1, 1, 2, 2), 2)
 F.max_unpool2d(t(c64, 1, 1, 1, 1), z(i64, 1, 1, 1, 1), 2)
 torch.native_layer_norm(t(i32, 2, 2), [2], None, None, 1e-5)
 t(bool_, 2).geometric_(0.5)
+torch.eye(3, device="mps").to_sparse().index_select(0, z(i64, 1, 1))
+torch.eye(3, device="mps").to_sparse().index_select(1, z(i32, 1))
+torch.zeros(0, 3, device="mps").to_sparse().index_select(0, z(i64, 1))
+torch.eye(3, device="mps").to_sparse().index_select(0, 3 * t(i64, 1))
+torch.eye(3, device="mps").to_sparse().index_select(-1, -4 * t(i64, 1))
+torch.histc(t(f32, 2) * float("nan"), 4)
 torch._standard_gamma(torch.ones(2), generator=torch.Generator("mps"))
 torch.randperm(4, generator=torch.Generator("mps"))
 torch.randperm(4, device="mps", generator=torch.Generator())
@@ -223,7 +229,7 @@ def on_mps(warm_child):
 
 def pattern(rule):
     text = re.escape(rule["text"] if "text" in rule else MISSING + rule["kernel"])
-    return re.compile(re.sub(r"\\\{\w+\\\}", lambda _: r"[\w:]+", text))
+    return re.compile(re.sub(r"\\\{[^{}]+\\\}", lambda _: r"[\w:]+", text))
 
 
 def minor(version):
@@ -399,6 +405,11 @@ F.adaptive_max_pool2d(t(f32, 1, 1, 7, 5), (3, 2))
 torch.round(t(i64, 2), decimals=0)
 torch.lerp(t(i32, 2), t(i32, 2), 0.5)
 F.fold(t(f32, 1, 4, 1), (2, 2), (2, 2))
+sparse = torch.eye(3, device="mps").to_sparse()
+assert sparse.index_select(0, torch.tensor([2, -3], device="mps")).to_dense().tolist() == [[0, 0, 1], [1, 0, 0]]
+assert sparse.index_select(0, z(i64, 0)).shape == (0, 3)
+assert torch.eye(3, device="mps").to_sparse(1).index_select(1, 2 * t(i64, 1)).to_dense().tolist() == [[0], [0], [1]]
+assert torch.histc(t(f32, 2) * float("nan"), 4, 0, 1).tolist() == [0, 0, 0, 0]
 print(json.dumps(True))
 """
     if minor(TORCH) < 13:

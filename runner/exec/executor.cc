@@ -10,6 +10,7 @@ Executor::Executor(Launcher& launcher, const Clock& clock, Settings settings, Si
 
 void Executor::begin(std::vector<Job> jobs, bool hold) {
     held_ = hold;
+    first_jobs_ = jobs.size();
     add(std::move(jobs));
     if (hold && settings_.parallel > 1)
         std::stable_partition(waiting_.begin(), waiting_.end(), [&](size_t index) {
@@ -21,6 +22,10 @@ void Executor::begin(std::vector<Job> jobs, bool hold) {
 
 void Executor::release() {
     held_ = false;
+    // The first jobs wait in one row, behind those that were added before all waiting ones.
+    const auto is_first = [&](size_t index) { return index < first_jobs_; };
+    const auto begin = std::ranges::find_if(waiting_, is_first);
+    std::sort(begin, std::find_if_not(begin, waiting_.end(), is_first));
     start_more();
 }
 

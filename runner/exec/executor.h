@@ -39,6 +39,7 @@ class Executor {
     // Emits RunStarted and starts the first jobs; with `hold`, warm ones wait for `release` and,
     // if jobs run side by side, follow the others. Call once.
     void begin(std::vector<Job> jobs, bool hold = false);
+    // From then on in the given order again.
     void release();
     // Adds jobs before all waiting ones, or after them (`Job::last`); their indices follow the last
     // one. Call only from the sink during a JobFinished.
@@ -97,6 +98,7 @@ class Executor {
     std::optional<SteadyTime> spawn_refused_since_;  // with no child running
     std::string stop_reason_;
     bool held_ = false;
+    size_t first_jobs_ = 0;
     bool stopping_ = false;
     bool finished_ = false;
 };

@@ -108,7 +108,7 @@ struct Resolving {
         }
         Finding found{traits.outcome, how, how};
         if (!traits.is_death) {
-            if (end.kind != EndKind::not_run && record.cases.empty()) found.row = "";
+            if (end.kind == EndKind::spawn_failed && record.cases.empty()) found.row = "";
             return found;
         }
         if (died_in) {

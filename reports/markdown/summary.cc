@@ -104,12 +104,16 @@ std::string totals_words(const ReportModel& model) {
         if (totals.states[i] > 0)
             summands.push_back(fmt::format("{} {}", totals.states[i], parsers::kStateNames[i]));
     }
+    std::string closing = "all accounted for";
+    if (!model.accounting.closed)
+        closing = fmt::format("**not all accounted for: {} mismatches**",
+                              model.accounting.mismatches.size());
+    else if (model.modules_without_result > 0)
+        closing = fmt::format("without the tests of {} that gave no result",
+                              counted(model.modules_without_result, "module"));
     std::string text = fmt::format(
         "{}\n{}\n{}\n\nAccounting: {} collected = {}, {}.\n", head, rule, counts, totals.collected,
-        summands.empty() ? "0" : fmt::format("{}", fmt::join(summands, " + ")),
-        model.accounting.closed ? std::string("all accounted for")
-                                : fmt::format("**not all accounted for: {} mismatches**",
-                                              model.accounting.mismatches.size()));
+        summands.empty() ? "0" : fmt::format("{}", fmt::join(summands, " + ")), closing);
     if (totals.flaky > 0)
         text += fmt::format("\n{} flaky: passed only in a later attempt.\n", totals.flaky);
     return text + fmt::format("\nSource links: {}, of which {} do not resolve.\n",

@@ -109,7 +109,7 @@ def test_a_resumed_run_has_the_device_marks_of_a_whole_one(runner, program, pyth
     suite = make_suite(tmp_path / "marked", {"test_a.py": module, "test_b.py": module})
     words = [suite, "--python", python, "--simulate", "cuda", "--policy", "none", "-j2", "--warm", "off"]
     process = subprocess.Popen([program, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300  # the shim may have to be built
     while not began.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)

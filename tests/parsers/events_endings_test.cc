@@ -113,7 +113,7 @@ const std::vector<Ending> kEndings{
      kStopped,
      ModuleOutcome::interrupted,
      "interrupted",
-     {"m.py::<module> not_run: interrupted"}},
+     {}},
     {"a_child_that_could_not_start",
      "",
      {ProcessEnd::Kind::spawn_failed, 0, "No such file"},

@@ -396,13 +396,34 @@ std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run, std:
 
 SuitePast past_of(Database& database, std::string_view suite) {
     // Steps from path to path, and for each to its latest run with a usable first attempt: one that
-    // was cut short or never began has no meaningful duration.
+    // was cut short or never began has no meaningful duration. Runs of some of the module's tests
+    // count only where there is no other.
+    constexpr std::string_view kWhole = R"sql(
+            AND NOT EXISTS (
+                SELECT 1
+                FROM attempt
+                WHERE attempt.module = module.id AND number = 1 AND only_ids <> '[]')
+            AND NOT EXISTS (SELECT 1 FROM json_each(run.subset) WHERE value = '-k'))sql";
     constexpr std::string_view kDuration = R"sql(
-            SELECT duration_s
+            SELECT attempt.duration_s
             FROM module
+            CROSS JOIN run ON run.id = module.run
             CROSS JOIN attempt ON attempt.module = module.id AND attempt.number = 1
             WHERE module.suite = known.suite AND module.path = known.path
                 AND attempt.outcome NOT IN ('interrupted', 'spawn_failed', 'not_run'))sql";
+    constexpr std::string_view kFailed = R"sql(
+            SELECT module.failed OR module.errored OR module.crashed OR module.timed_out
+                OR (module.xpassed AND run.framework = 'unittest')
+            FROM module
+            CROSS JOIN run ON run.id = module.run
+            WHERE module.suite = known.suite AND module.path = known.path
+                AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
+                AND run.seeds = 0 AND NOT run.keep_going)sql";
+    const auto newest = [&](std::string_view rows, std::string_view which = "") {
+        constexpr std::string_view kNewest = "ORDER BY run_started_ms DESC LIMIT 1";
+        return fmt::format("coalesce(({0} {1} {2} {3}), ({0} {1} {3}))", rows, which, kWhole,
+                           kNewest);
+    };
     Statement row = database.prepare(fmt::format(
         R"sql(
             WITH RECURSIVE known (suite, path) AS (
@@ -431,19 +452,10 @@ SuitePast past_of(Database& database, std::string_view suite) {
                     AND json_extract(run.fingerprint, '$.settings.retries') = '0'
                     AND run.seeds = 0 AND NOT run.keep_going)
                 END
-            FROM (SELECT suite, path, ({0} ORDER BY run_started_ms DESC LIMIT 1) AS duration,
-                ({0} AND sharded = 0 ORDER BY run_started_ms DESC LIMIT 1) AS whole_duration, (
-                SELECT module.failed OR module.errored OR module.crashed OR module.timed_out
-                    OR (module.xpassed AND run.framework = 'unittest')
-                FROM module
-                CROSS JOIN run ON run.id = module.run
-                WHERE module.suite = known.suite AND module.path = known.path
-                    AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
-                    AND run.seeds = 0 AND NOT run.keep_going
-                ORDER BY run_started_ms DESC LIMIT 1) AS failed
+            FROM (SELECT suite, path, {} AS duration, {} AS whole_duration, {} AS failed
                 FROM known
                 WHERE path IS NOT NULL) AS past)sql",
-        kDuration));
+        newest(kDuration), newest(kDuration, "AND sharded = 0"), newest(kFailed)));
     row.bind(1, suite);
     SuitePast past;
     while (row.step()) {

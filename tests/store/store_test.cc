@@ -588,6 +588,35 @@ TEST_F(StoreTest, ThePastOfASuiteIsThatOfTheLatestRunOfEachModule) {
     EXPECT_THAT(past->failed, ElementsAre("c.py"));
 }
 
+TEST_F(StoreTest, RunsOfSomeTestsOfAModuleSayNothingOfItsPastWhereAWholeOneDoes) {
+    const auto save = [&](const RunInfo& info, const char* path, double seconds, bool good,
+                          std::vector<std::string> only = {}) {
+        JobResult job = samples::job(path);
+        job.duration_s = seconds;
+        job.only = std::move(only);
+        if (good) job.record.cases = {samples::test("t", parsers::State::passed)};
+        ASSERT_TRUE(store.save_job(info.id, job));
+    };
+    RunInfo whole = samples::run("whole", 1), of_file = samples::run("of_file", 2),
+            of_test = samples::run("of_test", 3), of_keyword = samples::run("of_keyword", 4);
+    whole.subset.clear();
+    of_file.subset = {"b.py"};
+    of_test.subset = {"a.py::A::t"};
+    of_keyword.subset = {"-k", "t"};
+    for (const RunInfo& info : {whole, of_file, of_test, of_keyword})
+        ASSERT_TRUE(store.begin_run(info));
+    save(whole, "a.py", 30, false);
+    save(whole, "b.py", 20, false);
+    save(of_file, "b.py", 25, true);
+    save(of_test, "a.py", 1, true, {"a.py::A::t"});
+    save(of_keyword, "a.py", 2, true);
+    save(of_keyword, "c.py", 3, false);
+    const auto past = store.past_of("alpha");
+    ASSERT_TRUE(past) << to_line(past.error());
+    EXPECT_THAT(past->seconds, ElementsAre(Pair("a.py", 30), Pair("b.py", 25), Pair("c.py", 3)));
+    EXPECT_THAT(past->failed, ElementsAre("a.py", "c.py"));
+}
+
 TEST_F(StoreTest, RunsWithoutAVerdictSayNothingOfWhatFailed) {
     const auto save = [&](const RunInfo& info, parsers::State state) {
         ASSERT_TRUE(store.begin_run(info));

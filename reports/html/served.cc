@@ -12,8 +12,7 @@ nlohmann::ordered_json listed_run_json(const ListedRun& listed) {
     nlohmann::ordered_json json = history_point_json(listed.run);
     json.update({{"suite", listed.suite},
                  {"series", listed.series},
-                 {"device", listed.device},
-                 {"simulated", or_null(listed.simulated)},
+                 {"way", listed.way},
                  {"torch", or_null(listed.torch)},
                  {"duration_s", listed.duration_s},
                  {"running", listed.running},

@@ -15,8 +15,8 @@ namespace compat::reports {
 // As StoredRun in web/src/data.ts.
 struct ListedRun {
     HistoryPoint run;
-    std::string suite, series, device;
-    std::optional<std::string> simulated;
+    std::string suite, series;
+    std::string way;    // device, isolation, part of the suite, in words
     std::string torch;  // empty: none
     double duration_s = 0;
     bool running = false;

@@ -283,6 +283,10 @@ class MarkdownReport : public Renderer {
     }
 
     void add_first_steps(const ReportModel& model) {
+        if (model.first_steps.size() >= kFirstSteps)
+            first_steps_.intro = fmt::format(
+                "At most {}: those that remove most failures. All failures are below.\n\n",
+                kFirstSteps);
         for (const FirstStep& step : model.first_steps) page_.add(first_steps_, {step_line(step)});
     }
 

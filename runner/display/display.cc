@@ -367,6 +367,8 @@ void Display::show_tests(const ModuleDone& done) {
     const size_t before = static_cast<size_t>(
         std::count_if(record.cases.begin(), record.cases.end(),
                       [&](const auto& test) { return said(test) == test.state; }));
+    if (before > 0)
+        say(fmt::format("    {} shown above", counted(static_cast<long>(before), "failure")));
     size_t shown = 0, bad_count = 0;
     for (const auto& test : record.cases) {
         const bool bad = analysis::needs_attention(test.state);
@@ -396,8 +398,6 @@ void Display::show_tests(const ModuleDone& done) {
              {fmt::format(" {}{}{}", printable(test.id), why.empty() ? "" : ": ", printable(why)),
               nullptr}});
     }
-    if (before > 0)
-        say(fmt::format("    {} shown above", counted(static_cast<long>(before), "failure")));
     if (bad_count > before + shown) say(fmt::format("    and {} more", bad_count - before - shown));
     for (size_t i = 0; i < record.cases.size(); ++i)
         if (done.verdicts.tests[i].flaky || done.verdicts.tests[i].fork_sensitive)

@@ -120,8 +120,10 @@ Expected<fs::path> get_shim(const Environment& environment, const Share& share, 
     auto entry =
         cache.get("shims", name, key,
                   [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
-                      say(fmt::format("building the shim for torch {} (once per version of torch)",
-                                      environment.torch_version));
+                      say(
+                          fmt::format("building the shim for torch {} (once per version of torch; "
+                                      "takes minutes; its output: {})",
+                                      environment.torch_version, log.string()));
                       const std::string build = folder.string() + ".build";
                       fs::remove_all(build, error);
                       const auto done =

@@ -1,6 +1,8 @@
 """Tests `runner compare` on real runs: two equal ones, and one with a planted change of each class."""
+import contextlib
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -165,6 +167,33 @@ def test_a_run_of_some_tests_is_no_baseline_of_all(runner, python, write_suite):
     assert rows[again].endswith(", only tests/test_p.py -k test_one)")
     pruned = runner("prune", "--keep", "1", "--dry-run").out
     assert {name for name in rows if name in pruned.split()} == {whole, part, again}, pruned
+
+
+def test_a_dry_run_of_prune_leaves_an_older_database_as_it_is(runner, python, write_suite, tmp_path):
+    suite = write_suite("aged", {"tests/test_p.py": TWO_TESTS, "suite.json": json.dumps(PARTS)})
+    runner(suite, "--python", python, "--shim", "off")
+
+    def version(change=""):
+        with contextlib.closing(sqlite3.connect(tmp_path / "results/runner.db")) as database:
+            database.execute("PRAGMA user_version" + change)
+            return database.execute("PRAGMA user_version").fetchone()[0]
+
+    older = version() - 1
+    version(f" = {older}")
+    looked = runner("prune", "--keep", "1", "--dry-run")
+    assert looked.code != 0 and f"version {older}, older than {older + 1}: `runner reparse`" in looked.err
+    assert version() == older
+
+
+def test_blame_names_a_run_that_stands_alone(runner, python, write_suite):
+    suite = write_suite("alone", {"tests/test_p.py": TWO_TESTS, "tests/test_q.py": TWO_TESTS,
+                                  "suite.json": json.dumps(PARTS)})
+    part = runner(suite, "--python", python, "--shim", "off", "tests/test_q.py").report["run"]["id"]
+    test = "tests/test_q.py::P::test_one"
+    (suite / "tests/test_q.py").unlink()
+    runner(suite, "--python", python, "--shim", "off")
+    blamed = runner("blame", test)
+    assert blamed.code == 2 and f"no complete run of the whole suite has the test {test}; {part} has it: " in blamed.err
 
 
 def test_runs_that_differ_in_nothing_show_only_noise(history):

@@ -32,7 +32,12 @@ Expected<ExitCode> prune(const PruneRequest& request, const config::Invocation& 
         return archive::existing_results(folder);
     });
     if (!results) return tl::unexpected(results.error());
-    auto store = archive::open_results(*results);
+    // To look changes nothing, not even the version of an older database.
+    auto store =
+        request.dry_run
+            ? store::Store::open(*results / "runner.db", store::Store::Mode::read_only)
+                  .map([](store::Store&& read) { return archive::OpenResults(std::move(read)); })
+            : archive::open_results(*results);
     if (!store) return tl::unexpected(store.error());
     archive::PruneRule rule{request.keep, {}, request.series};
     if (request.days) rule.before = SystemClock().wall() - std::chrono::hours(24) * *request.days;

@@ -125,7 +125,7 @@ export interface HistoryPoint { id: string; started: string; complete: boolean; 
 
 // ---- of a server
 export interface StoredRun extends HistoryPoint {
-  suite: string; series: string; device: string; simulated: string | null; torch: string | null; duration_s: number;
+  suite: string; series: string; way: string; torch: string | null; duration_s: number;
   running: boolean; modules: number; url: string; // of its page
   compare: string | null; // address of the comparison with the run before of its series
 }

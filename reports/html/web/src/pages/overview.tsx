@@ -126,11 +126,13 @@ function Warnings({ summary, live }: { summary: RunSummary; live: boolean }) {
 
 // The summary has this many signatures of a step at most; a step of more is all of its cause.
 const kSignatures = 100;
+const kFirstSteps = 10; // as many as a summary has
 
 function FirstSteps({ steps, table }: { steps: FirstStep[]; table: Table | undefined }) {
   return (
     <section>
       <h2>What to do first</h2>
+      {steps.length >= kFirstSteps && <p class="sub">At most {kFirstSteps}: those that remove most failures. <a href={link("tests", "", { state: kAttention.join(","), group: "cluster" })}>All failures by their text</a></p>}
       <ol class="steps">
         <Some items={steps} first={3} what="steps">{(step, at) => (
           <li key={at} class="step">

@@ -14,23 +14,23 @@ export function RunsPage({ runs }: { runs: StoredRun[] }) {
   const [shown, setShown] = useState(100);
   const asked = q.toLowerCase().split(/\s+/).filter(Boolean);
   const found = runs.filter((run) => {
-    const text = `${run.id} ${run.suite} ${run.series} ${run.simulated ?? run.device} ${run.torch}`.toLowerCase();
+    const text = `${run.id} ${run.suite} ${run.series} ${run.way} ${run.torch}`.toLowerCase();
     return asked.every((word) => text.includes(word));
   });
   const sum = (run: StoredRun, names: readonly string[]) => names.reduce((total, name) => total + (run.states[name as keyof StoredRun["states"]] ?? 0), 0);
   return (
     <section>
       <h1>Runs <small>{number(runs.length)}</small></h1>
-      <input type="search" aria-label="Search runs" placeholder="Suite, series, device, torch" value={q} onInput={(event) => setQ(event.currentTarget.value)} />
+      <input type="search" aria-label="Search runs" placeholder="Suite, series, device, part, torch" value={q} onInput={(event) => setQ(event.currentTarget.value)} />
       <div class="wide" tabIndex={0} role="region" aria-label="Runs">
         <table>
-          <thead><tr><th>Run</th><th>Device</th><th>torch</th><th>Started</th><th class="right">Took</th><th class="right">Tests</th><th class="right">Broke</th><th>States</th><th>Compare</th></tr></thead>
+          <thead><tr><th>Run</th><th>How</th><th>torch</th><th>Started</th><th class="right">Took</th><th class="right">Tests</th><th class="right">Broke</th><th>States</th><th>Compare</th></tr></thead>
           <tbody>{found.slice(0, shown).map((run) => {
             const total = sum(run, kStates);
             return (
               <tr key={run.id}>
                 <td><a href={safeUrl(run.url)}><Name text={run.id} length={120} /></a>{run.running ? <span class="tag good">running</span> : !run.complete && <span class="tag">not complete</span>}</td>
-                <td>{visible(run.simulated ? `${run.simulated} (simulated)` : run.device)}</td><td class="nowrap">{visible(run.torch)}</td><td>{date(run.started)}</td>
+                <td>{visible(run.way)}</td><td class="nowrap">{visible(run.torch)}</td><td>{date(run.started)}</td>
                 <td class="right">{run.running ? "…" : duration(run.duration_s)}</td><td class="right">{number(total)}</td><td class="right">{number(sum(run, kAttention))}</td>
                 <td class="barcell"><Bar states={kStates.map((state) => [state, run.states[state] ?? 0])} total={total} /></td>
                 <td>{safeUrl(run.compare) && <a href={safeUrl(run.compare)} aria-label={`compare ${run.id} with the run before`}>changes</a>}</td>

@@ -55,14 +55,19 @@ void print_load_failures(const reports::ReportModel& model) {
 namespace {
 
 // "diagnosis: 3 passes with fallback on, 1 not tried"; most tests first. Nothing if there are none.
-void print_counts(std::string_view what, const std::map<std::string, std::int64_t>& counts) {
+// `of`: the tests that may have one.
+void print_counts(std::string_view what, const std::map<std::string, std::int64_t>& counts,
+                  std::int64_t of) {
     std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
     std::string words;
-    for (const auto& [name, count] : sorted)
+    for (const auto& [name, count] : sorted) {
         words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, name);
-    if (!words.empty()) print("{}: {}\n", what, words);
+        of -= count;
+    }
+    if (of > 0) words += fmt::format(", {} without", of);
+    if (!sorted.empty()) print("{}: {}\n", what, words);
 }
 
 // Only tests that passed or failed show whether they used a device.
@@ -170,8 +175,12 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
             "no verdict: each module ran {}, each time with other random numbers of torch; the "
             "states are the last one's\n",
             counted(model.run.seeds, "time"));
-    print_counts("diagnosis", model.diagnoses);
-    print_counts("attribution", model.attributions);
+    std::int64_t broken = 0;
+    for (std::size_t state = 0; state < totals.states.size(); ++state)
+        if (analysis::needs_attention(static_cast<parsers::State>(state)))
+            broken += totals.states[state];
+    print_counts("diagnosis", model.diagnoses, broken);
+    print_counts("attribution", model.attributions, broken);
     if (totals.flaky > 0)
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
     if (totals.collected == 0 && model.run.complete) print("no test was selected\n");

@@ -1,6 +1,7 @@
 """Tests `--diagnose` and attribution with a real torch on simulated devices: which steps are tried, what
 they show in every report, and that no verdict or exit code comes of them."""
 import json
+import re
 import signal
 import subprocess
 
@@ -173,6 +174,9 @@ def test_the_time_for_it_is_bounded_and_a_changed_suite_is_not_compared(runner, 
     assert sum(len(steps) for steps, _, _ in found.values()) == 1
     assert found["test_operator"][1].startswith("not tried: the time for it was up (--diagnose-time)")
     assert found["test_assertion"][2] is None, "that run was of another revision"
+    line = next(line for line in ran.out.splitlines() if line.startswith("attribution: "))
+    broken = sum(ran.report["totals"][state] for state in ("failed", "errored"))
+    assert sum(map(int, re.findall(r"(?:^attribution: |, )(\d+) ", line))) == broken and line.endswith(" without"), line
 
 
 def test_a_diagnosis_that_was_finished_in_time_leaves_nothing(runner, python, suite):

@@ -175,10 +175,10 @@ void close_night(const suites::Nightly& file, Night& night) {
     if (written) step("the summary could not be written", write_summary(night));
 }
 
-void print_night(const Night& night) {
+// `took`: of this command, by a clock that nobody sets.
+void print_night(const Night& night, std::chrono::nanoseconds took) {
     print("\n{}", summary_text(night));
     for (const auto& problem : night.problems) print("{}\n", printable(problem));
-    const auto took = *night.finished - night.started;
     print("\n{} in {}\nsummary: {}\n", counted(static_cast<long>(night.cells.size()), "cell"),
           format_duration(took), printable((night.folder / kNightSummary).string()));
     if (!night.site.empty()) print("site: {}\n", printable(night.site.string()));
@@ -259,6 +259,7 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
     // A plan isolates nothing.
     NightSettings settings{file->results, "off", invocation, parse, request.verbosity};
     if (request.dry_run) return print_plan(*file, settings);
+    const SteadyTime since = SystemClock().steady();
     if (auto made = make_directories(file->results / kNights); !made)
         return tl::unexpected(made.error());
     const auto lock = archive::RunLock::acquire(file->results / kNights);
@@ -276,7 +277,7 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
     if (!interrupted) {
         exec::block_termination_signals();
         close_night(*file, *night);
-        print_night(*night);
+        print_night(*night, SystemClock().steady() - since);
         interrupted = is_termination_pending();
     }
     if (!interrupted) return night->code;

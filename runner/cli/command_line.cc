@@ -1,6 +1,7 @@
 #include "runner/cli/command_line.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +13,7 @@
 #include "runner/base/nearest.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
-#include "runner/cli/help_format.h"
+#include "runner/cli/options/help_format.h"
 #include "runner/display/output.h"
 #include "runner/prepare/share.h"
 
@@ -94,6 +95,14 @@ std::string suite_of(const CLI::App& app) {
 
 // An error if the line's first word is near a command's name and no suite.
 std::optional<std::string> refuse_command(const std::vector<std::string>& words) {
+    if (words.size() > 1 && words[0] == "help" && !find_command(words[1])) {
+        std::vector<std::string> known;
+        for (const CommandRow& row : kCommands) known.emplace_back(row.name);
+        for (const std::string_view heading : config::kHeadings) known.push_back(topic_of(heading));
+        const std::string guess = did_you_mean(nearest(words[1], known, 1));
+        return fmt::format("no command and no topic is named \"{}\": {}", words[1],
+                           guess.empty() ? "`runner help` lists them" : guess);
+    }
     if (words.empty() || words[0] == "help" || find_command(words[0]) ||
         words[0].find_first_of("-/.~") == 0)
         return std::nullopt;
@@ -125,7 +134,20 @@ std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error)
         command = command->get_subcommands().front();
     const std::string advice = fmt::format("`{} --help` lists the options", path);
     if (dynamic_cast<const CLI::ValidationError*>(&error)) return error.what();
+    // "--shard: 1 required I/N missing", "SUITE excludes --plan"
+    static const RE2 no_value("(.*): \\d+ required (.*) missing"), excludes("(.*) excludes (.*)");
+    std::string option_name, other;
+    if (RE2::FullMatch(error.what(), no_value, &option_name, &other))
+        return fmt::format("{} needs a value, {}: {}", option_name, other, advice);
+    if (RE2::FullMatch(error.what(), excludes, &option_name, &other))
+        return fmt::format("{} and {} exclude each other: {}", other, option_name, advice);
     const auto extras = app.remaining(true);
+    if (extras.empty() && command->get_require_subcommand_min() > 0) {
+        std::string names;
+        for (const CLI::App* one : command->get_subcommands(nullptr))
+            names += (names.empty() ? "" : " or ") + fmt::format("`{}`", one->get_name());
+        return fmt::format("{} needs a command: name {}", path, names);
+    }
     if (extras.empty()) return fmt::format("{}: {}", error.what(), advice);
     const auto dashed = std::find_if(extras.begin(), extras.end(),
                                      [](const auto& word) { return word.starts_with('-'); });
@@ -164,34 +186,37 @@ void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::F
             help += fmt::format(" [{}]", standard);
         if (config::is_switch(row)) {
             const std::string flag(config::long_flag(row));
-            app.add_flag_function(
+            auto* const option = app.add_flag_function(
                 fmt::format("{},!--no-{}", flag, flag.substr(2)),
                 [&flags, &row](std::int64_t count) {
                     flags[row.setting] = count > 0 ? "on" : "off";
                 },
                 std::string(row.help));
+            list_under(row.heading, {option});
             continue;
         }
-        app.add_option_function<std::string>(
-               std::string(row.flag),
-               [&flags, &row](const std::string& text) {
-                   if (const auto refused = config::refuse(row, text))
-                       throw CLI::ValidationError(
-                           std::string(config::long_flag(row)),
-                           fmt::format("{}: {}", refused->message, refused->advice));
-                   flags[row.setting] = text;
-               },
-               help)
-            ->type_name(std::string(value_name(row)));
+        auto* const option = app.add_option_function<std::string>(
+            std::string(row.flag),
+            [&flags, &row](const std::string& text) {
+                if (const auto refused = config::refuse(row, text))
+                    throw CLI::ValidationError(
+                        std::string(config::long_flag(row)),
+                        fmt::format("{}: {}", refused->message, refused->advice));
+                flags[row.setting] = text;
+            },
+            help);
+        option->type_name(std::string(value_name(row)));
+        list_under(row.heading, {option});
     }
 }
 
 void add_verbosity(CLI::App& app, int& verbosity) {
-    app.add_flag_callback(
+    auto* const quiet = app.add_flag_callback(
         "-q,--quiet", [&verbosity] { verbosity = -1; }, "print only the summary");
-    app.add_flag_callback(
+    auto* const verbose = app.add_flag_callback(
         "-v,--verbose", [&verbosity] { verbosity = verbosity == 0 ? 1 : verbosity; },
         "also print skips, further attempts, and all failures of a module");
+    list_under(config::Heading::output, {quiet, verbose});
 }
 
 namespace {
@@ -238,7 +263,9 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
     // Commands that are added later inherit the footer.
     app.footer(
         "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
-        "`runner help COMMAND` lists a command's options.\n"
+        "`runner help COMMAND` lists a command's options, `runner help TOPIC` those of a\n"
+        "run about selection, running, limits, redirection, isolation, environment,\n"
+        "verdict, output or shards.\n"
         "SUITE is a shipped suite's name, a folder with a suite.json, or a project's\n"
         "folder. TARGET is a folder, file, glob or test in it. RUN is a stored run's id,\n"
         "latest, latest~1 or SUITE@latest.\n"
@@ -248,6 +275,14 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
     if (argc == 1) {
         display::print(stderr, "{}", app.help());
         return static_cast<int>(ExitCode::usage);
+    }
+    if (argc > 2 && argv[1] == std::string_view("help") && !find_command(argv[2])) {
+        const auto heading = std::ranges::find(config::kHeadings, argv[2], topic_of);
+        const std::string text = heading == config::kHeadings.end()
+                                     ? ""
+                                     : options_under(*app.get_subcommand("run"), *heading);
+        display::print("{}", text);
+        if (!text.empty()) return static_cast<int>(ExitCode::ok);
     }
     if (const auto refused = refuse_command({argv + 1, argv + argc})) {
         display::print(stderr, "runner: {}\n", printable(*refused));

@@ -10,6 +10,7 @@
 #include "runner/archive/packed/run_archive.h"
 #include "runner/base/files.h"
 #include "runner/cli/commands.h"
+#include "runner/cli/options/checks.h"
 #include "runner/cli/results.h"
 #include "runner/display/output.h"
 #include "runner/run/comparison/baseline.h"
@@ -36,10 +37,10 @@ struct CompareOptions {
 };
 
 // Values of --fail-on.
-std::set<std::string> fail_on_words() {
+std::vector<std::string> fail_on_words() {
     std::set<std::string> words{std::string(kBadClasses)};
     for (const auto& row : analysis::kChangeClasses) words.emplace(row.name);
-    return words;
+    return {words.begin(), words.end()};
 }
 
 std::vector<ChangeClass> classes_of(const std::vector<std::string>& words) {
@@ -112,19 +113,19 @@ Action add_compare(CLI::App& app, config::Invocation& invocation) {
                    "device: compare the newest run of each device, or the named runs, with the "
                    "first")
         ->type_name("WHAT")
-        ->check(CLI::IsMember({"device"}));
+        ->check(one_of({"device"}));
     app.add_option("--format", options->format, "text, md, json or html")
         ->type_name("FORMAT")
-        ->check(CLI::IsMember({"text", "md", "json", "html"}))
+        ->check(one_of({"text", "md", "json", "html"}))
         ->capture_default_str();
     app.add_option("--out", options->out, "file to write to [stdout]")->type_name("FILE");
     app.add_option("--tests", options->tests, "tests listed for each cause, in text")
         ->type_name("N")
-        ->check(CLI::Range(0, 1'000'000'000))
+        ->check(in_range(0, 1'000'000'000))
         ->capture_default_str();
     app.add_option("--max-bytes", options->max_bytes, "largest size of the Markdown page")
         ->type_name("N")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+        ->check(in_range(1, std::int64_t{1} << 40))
         ->capture_default_str();
     app.add_option("--fail-on", options->fail_on,
                    "exit with 1 if a test is in one of these classes; bad: regressed and "
@@ -132,7 +133,7 @@ Action add_compare(CLI::App& app, config::Invocation& invocation) {
         ->type_name("CLASS,…")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::IsMember(fail_on_words()));
+        ->check(one_of(fail_on_words()));
     return exits_with_code([options, &invocation] { return compare_stored(*options, invocation); });
 }
 

@@ -16,7 +16,7 @@
 #include "runner/base/nearest.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
-#include "runner/cli/help_format.h"
+#include "runner/cli/options/help_format.h"
 #include "runner/display/output.h"
 #include "runner/display/program_report.h"
 #include "runner/display/scan_report.h"

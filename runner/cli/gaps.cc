@@ -15,6 +15,7 @@
 #include "runner/base/nearest.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
+#include "runner/cli/options/checks.h"
 #include "runner/cli/results.h"
 #include "runner/display/output.h"
 #include "runner/prepare/share.h"
@@ -275,8 +276,7 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
         sub->add_option("--kind", gaps.kind,
                         fmt::format("only gaps of this kind: {}", fmt::join(kGapKindNames, ", ")))
             ->type_name("KIND")
-            ->check(CLI::IsMember(
-                std::vector<std::string>(kGapKindNames.begin(), kGapKindNames.end())));
+            ->check(one_of(std::vector<std::string>(kGapKindNames.begin(), kGapKindNames.end())));
         sub->add_option("--device", gaps.device, "only gaps of this device: mps, cuda, cpu")
             ->type_name("DEVICE");
     };
@@ -286,7 +286,7 @@ Action add_gaps(CLI::App& app, config::Invocation& invocation) {
         sub->add_option("--status", gaps.status,
                         fmt::format("only gaps with this status: {}", fmt::join(words, ", ")))
             ->type_name("STATUS")
-            ->check(CLI::IsMember(words))
+            ->check(one_of(words))
             ->capture_default_str();
     };
     auto* scan_app = action("scan", "scan torch for missing APIs and operators", scan);

@@ -2,7 +2,7 @@
 #include "runner/run/nightly/nightly.h"
 
 #include "runner/cli/commands.h"
-#include "runner/cli/run_options.h"
+#include "runner/cli/options/run_options.h"
 
 namespace compat::cli {
 
@@ -14,7 +14,7 @@ Action add_nightly(CLI::App& app, config::Invocation& invocation) {
     auto request = std::make_shared<run::NightlyRequest>();
     app.add_option("FILE", request->file, "a nightly.json: suites, columns, where results go")
         ->required();
-    app.add_flag("--resume", request->resume, "go on with the latest night, which was interrupted");
+    app.add_flag("--resume", request->resume, "resume the latest interrupted night");
     app.add_flag("--dry-run", request->dry_run,
                  "print cells, modules and expected time without running them");
     add_verbosity(app, request->verbosity);
@@ -26,7 +26,7 @@ Action add_nightly(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command nightly_command() {
-    return {"run suites in columns night after night, and write the site",
+    return {"run the nightly matrix and update its site",
             {Setting::results, Setting::jobs, Setting::progress, Setting::color},
             "Start it with cron, a systemd timer or a CI schedule: docs/guide/nightly.md.\n"
             "Example:\n  runner nightly nightly.json",

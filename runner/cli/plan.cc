@@ -2,7 +2,8 @@
 #include <filesystem>
 
 #include "runner/cli/commands.h"
-#include "runner/cli/run_options.h"
+#include "runner/cli/options/checks.h"
+#include "runner/cli/options/run_options.h"
 #include "runner/plan/cut.h"
 #include "runner/run/shards/plan_shards.h"
 #include "suites/units.h"
@@ -20,7 +21,7 @@ Action add_plan(CLI::App& app, config::Invocation& invocation) {
     add_conditions(app, request->run);
     auto* const shards = app.add_option("--shards", request->shards, "cut into N shards")
                              ->type_name("N")
-                             ->check(CLI::Range(std::size_t{1}, plan::kMaxShards));
+                             ->check(in_range(1, plan::kMaxShards));
     app.add_option_function<std::string>(
            "--target-time",
            [request](const std::string& text) {
@@ -52,7 +53,7 @@ Command plan_command() {
         const auto& row = config::row_of(one);
         return config::is_of_place(row) || config::is_of_reports(row);
     });
-    return {"plan a run once, cut into shards for many machines", std::move(settings),
+    return {"split a run into shards for many machines", std::move(settings),
             "Each machine runs `runner run --plan FILE --shard I`, I from 1 to N;\n"
             "`runner merge --plan FILE` makes one run of them.\n"
             "Example:\n"

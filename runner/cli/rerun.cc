@@ -1,6 +1,6 @@
 // `runner rerun`: runs part of a stored run again, as a new run.
 #include "runner/cli/commands.h"
-#include "runner/cli/run_options.h"
+#include "runner/cli/options/run_options.h"
 #include "runner/run/resume.h"
 
 namespace compat::cli {

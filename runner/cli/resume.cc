@@ -2,7 +2,7 @@
 #include "runner/run/resume.h"
 
 #include "runner/cli/commands.h"
-#include "runner/cli/run_options.h"
+#include "runner/cli/options/run_options.h"
 
 namespace compat::cli {
 

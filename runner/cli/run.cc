@@ -4,12 +4,15 @@
 #include <filesystem>
 
 #include "runner/cli/commands.h"
-#include "runner/cli/run_options.h"
+#include "runner/cli/options/checks.h"
+#include "runner/cli/options/help_format.h"
+#include "runner/cli/options/run_options.h"
 #include "runner/run/run_suite.h"
 #include "runner/run/shards/plan_shards.h"
 
 namespace compat::cli {
 
+using config::Heading;
 using config::Setting;
 
 namespace {
@@ -34,13 +37,15 @@ void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) 
     auto* const shard = app.add_option("--shard", request.shard,
                                        "run part I of N of the modules; with --plan: I alone")
                             ->type_name("I/N");
-    app.add_option("--repeat", request.repeat,
-                   "repeat the run N times and list tests whose result changed")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1000));
+    auto* const repeat =
+        app.add_option("--repeat", request.repeat,
+                       "repeat the run N times and list tests whose result changed")
+            ->type_name("N")
+            ->check(in_range(1, 1000));
     add_report_files(app, request.reports);
     add_no_issue_text(app, flags);
-    app.add_flag("--dry-run", request.dry_run, "print the plan without running it");
+    auto* const dry_run =
+        app.add_flag("--dry-run", request.dry_run, "print the plan without running it");
     auto* const plan =
         app.add_option("--plan", request.plan,
                        "run shard I of the plan in FILE (`runner plan`), or continue it")
@@ -51,6 +56,9 @@ void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) 
     for (const char* option : {"SUITE", "TARGET", "-k", "--env", "--maxfail", "-x", "--order",
                                "--repeat", "--flaky-fails", "--fail-on"})
         plan->excludes(app.get_option(option));
+    list_under(Heading::running, {repeat});
+    list_under(Heading::selection, {dry_run});
+    list_under(Heading::cluster, {shard, plan});
 }
 
 Action add_run(CLI::App& app, config::Invocation& invocation) {
@@ -68,35 +76,45 @@ Action add_run(CLI::App& app, config::Invocation& invocation) {
 const std::vector<Setting>& run_settings() { return kRunSettings; }
 
 void add_conditions(CLI::App& app, run::RunRequest& request) {
-    app.add_option("--maxfail", request.maxfail, "stop after N failed tests")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000'000'000));
-    app.add_flag_callback(
+    auto* const maxfail = app.add_option("--maxfail", request.maxfail, "stop after N failed tests")
+                              ->type_name("N")
+                              ->check(in_range(1, 1'000'000'000));
+    auto* const first = app.add_flag_callback(
         "-x", [&request] { request.maxfail = 1; }, "stop at the first failure");
-    app.add_option("--order", request.order,
-                   "start modules longest-first, failed-first, as-listed or random:SEED "
-                   "[longest-first]")
-        ->type_name("ORDER");
-    app.add_flag("--flaky-fails", request.flaky_fails, "fail if a test passes only when retried");
-    app.add_option("--fail-on", request.fail_on,
-                   "fail if a test has one of these marks: fallback, redirected, untouched")
-        ->type_name("MARK,…")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::IsMember({"fallback", "redirected", "untouched"}));
+    auto* const order =
+        app.add_option("--order", request.order,
+                       "start modules longest-first, failed-first, as-listed or random:SEED "
+                       "[longest-first]")
+            ->type_name("ORDER");
+    auto* const flaky = app.add_flag("--flaky-fails", request.flaky_fails,
+                                     "fail if a test passes only when retried");
+    auto* const marks =
+        app.add_option("--fail-on", request.fail_on,
+                       "fail if a test has one of these marks: fallback, redirected, untouched")
+            ->type_name("MARK,…")
+            ->delimiter(',')
+            ->allow_extra_args(false)
+            ->check(one_of({"fallback", "redirected", "untouched"}));
+    list_under(Heading::running, {maxfail, first, order});
+    list_under(Heading::verdict, {flaky, marks});
 }
 
 void add_selection(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     app.add_option("TARGET", request.targets, kTargetHelp);
-    app.add_option("-k", request.keyword,
-                   "run only tests that match EXPR, in the framework's -k syntax")
-        ->type_name("EXPR");
-    app.add_option("--env", request.env, "set a variable for the tests; repeatable")
-        ->type_name("K=V")
-        ->take_all()
-        ->allow_extra_args(false);
-    app.add_flag_callback(
+    auto* const keyword = app.add_option("-k", request.keyword,
+                                         "run only tests that match EXPR, in the framework's -k "
+                                         "syntax")
+                              ->type_name("EXPR");
+    auto* const env =
+        app.add_option("--env", request.env, "set a variable for the tests; repeatable")
+            ->type_name("K=V")
+            ->take_all()
+            ->allow_extra_args(false);
+    auto* const no_warm = app.add_flag_callback(
         "--no-warm", [&flags] { flags[Setting::warm] = "off"; }, "alias of --warm off");
+    list_under(Heading::selection, {keyword});
+    list_under(Heading::environment, {env});
+    list_under(Heading::running, {no_warm});
     add_verbosity(app, request.verbosity);
 }
 
@@ -111,27 +129,31 @@ void add_report_files(CLI::App& app, run::ExtraReports& extra) {
         {"--junit", "also write JUnit XML to FILE", reports::Format::junit},
         {"--ctrf", "also write CTRF (JSON) to FILE", reports::Format::ctrf},
     }};
-    for (const Row& row : kRows)
-        app.add_option_function<std::string>(
-               row.flag,
-               [&extra, format = row.format](const std::string& file) {
-                   extra.files.push_back({format, std::filesystem::absolute(file)});
-               },
-               row.help)
-            ->type_name("FILE")
-            // Before the run rather than after it.
-            ->check([format = row.format](const std::string&) {
-                const auto possible = reports::can_write(format);
-                return possible ? std::string{} : to_line(possible.error());
-            });
-    app.add_flag("--github", extra.github,
-                 "also annotate new failures on GitHub, and write the step's summary");
+    for (const Row& row : kRows) {
+        auto* const file = app.add_option_function<std::string>(
+            row.flag,
+            [&extra, format = row.format](const std::string& name) {
+                extra.files.push_back({format, std::filesystem::absolute(name)});
+            },
+            row.help);
+        // Before the run rather than after it.
+        file->type_name("FILE")->check([format = row.format](const std::string&) {
+            const auto possible = reports::can_write(format);
+            return possible ? std::string{} : to_line(possible.error());
+        });
+        list_under(Heading::output, {file});
+    }
+    auto* const github =
+        app.add_flag("--github", extra.github,
+                     "also annotate new failures on GitHub, and write the step's summary");
+    list_under(Heading::output, {github});
 }
 
 void add_no_issue_text(CLI::App& app, config::Flags& flags) {
-    app.add_flag_callback(
+    auto* const none = app.add_flag_callback(
         "--no-issue-text", [&flags] { flags[Setting::issue_text] = "off"; },
         "alias of --issue-text off");
+    list_under(Heading::output, {none});
 }
 
 Expected<run::StoredCommand> parse_stored_command(const std::vector<std::string>& argv) {

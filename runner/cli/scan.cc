@@ -122,8 +122,7 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
     auto* check =
         app.add_flag("--check", request->check,
                      "exit with 1 if a site is to be changed or a file cannot be scanned");
-    auto* fix = app.add_flag("--fix", request->fix,
-                             "print a patch with the replacements that fit by themselves")
+    auto* fix = app.add_flag("--fix", request->fix, "print a patch of the safe replacements")
                     ->excludes(check);
     auto* patch = app.add_option("--patch", request->patch, "with --fix: write the patch to FILE")
                       ->type_name("FILE")
@@ -151,7 +150,7 @@ Action add_scan(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command scan_command() {
-    return {"list what Python code uses CUDA for, and what to write instead",
+    return {"find CUDA-specific code and suggest portable replacements",
             {Setting::python},
             "Reads the sources and runs nothing. Only --fix --write changes the sources. The\n"
             "comment `# noqa: CUDA001` in the line of a site suppresses it.\n"

@@ -69,8 +69,8 @@ Expected<Shard> parse_shard(std::string_view text) {
         parse_index(text.substr(slash + 1), shard.count) && shard.index >= 1 &&
         shard.index <= shard.count && shard.count <= kMaxShards)
         return shard;
-    return fail(ErrorKind::usage, fmt::format("\"{}\" is no shard", text),
-                fmt::format("write it as 2/5: the second of five; at most {} shards", kMaxShards),
+    return fail(ErrorKind::usage, fmt::format("\"{}\" is not a valid shard", text),
+                fmt::format("use I/N with I at most N, such as 2/5; at most {} shards", kMaxShards),
                 "--shard");
 }
 

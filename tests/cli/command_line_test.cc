@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "runner/cli/commands.h"
-#include "runner/cli/help_format.h"
-#include "runner/cli/run_options.h"
+#include "runner/cli/options/help_format.h"
+#include "runner/cli/options/run_options.h"
 #include "runner/display/columns.h"
 
 namespace compat::cli {
@@ -67,6 +67,26 @@ TEST(CommandLine, HelpIsACommand) {
     EXPECT_EQ(printed({"help"}), printed({"--help"}));
     EXPECT_EQ(printed({"help", "rerun"}), printed({"rerun", "--help"}));
     EXPECT_EQ(printed({"help", "nonsense"}), "2");
+}
+
+// A run has many options: each stands under a heading, which is a topic of `runner help`.
+TEST(CommandLine, ARunsOptionsStandUnderHeadingsThatAreTopics) {
+    const auto printed = [](std::vector<std::string> words) {
+        ::testing::internal::CaptureStdout();
+        EXPECT_EQ(std::get<int>(parse(std::move(words))), 0);
+        return ::testing::internal::GetCapturedStdout();
+    };
+    const std::string run = printed({"help", "run"}), all = printed({"help"});
+    EXPECT_THAT(run, HasSubstr("\nOptions:\n  -h, --help              print this help\n\n"
+                               "Selection:\n  -k EXPR "));
+    for (const std::string_view heading : config::kHeadings) {
+        if (heading == name_of(config::Heading::none)) continue;
+        const std::string topic = topic_of(heading), options = printed({"help", topic});
+        EXPECT_THAT(options, HasSubstr(std::string(heading) + ":\n  -")) << topic;
+        EXPECT_THAT(run, HasSubstr(options)) << topic;
+        EXPECT_THAT(all, HasSubstr(topic)) << "the help of all commands lists the topics";
+    }
+    EXPECT_THAT(printed({"runs", "--help"}), Not(HasSubstr("Output:"))) << "few need no headings";
 }
 
 TEST(CommandLine, ProgressAsJsonKeepsStdoutForPrograms) {

@@ -216,11 +216,11 @@ def test_plans_that_cannot_be_used_are_refused(runner, planned, five, tmp_path):
         (("run", "--plan", "plan.json", "--shard", "3"), "1 to 2"),
         (("run", "--plan", "plan.json", "--shard", "1/2"), "1 to 2"),
         (("run", "--plan", "plan.json"), "--shard"),
-        (("run", five, "--plan", "plan.json", "--shard", "1"), "excludes"),
+        (("run", five, "--plan", "plan.json", "--shard", "1"), "exclude each other"),
         (("run", "--plan", "nowhere.json", "--shard", "1"), "nowhere.json"),
         (("run", "--plan", five / "suite.json", "--shard", "1"), "not a plan of shards"),
         (("plan", five, "--out", "x.json"), "--shards N or --target-time"),
-        (("plan", five, "--out", "x.json", "--shards", "2", "--target-time", "1m"), "excludes"),
+        (("plan", five, "--out", "x.json", "--shards", "2", "--target-time", "1m"), "exclude each other"),
         (("merge", "--plan", "plan.json", "--reasons", "reasons.json"), "--allow-missing"),
         (("merge", "--plan", "plan.json"), "no shards"),
     ):

@@ -347,7 +347,7 @@ def test_prune_that_is_killed_leaves_whole_runs(runner, program, python, suite, 
 
 @pytest.mark.parametrize("words, says", [
     ([], "--keep or --days is required: "),
-    (["--keep", "1", "--days", "2"], "--keep excludes --days"),
+    (["--keep", "1", "--days", "2"], "--days and --keep exclude each other"),
     (["--keep", "-1"], "--keep"),
     (["--keep", "1"], "no run is stored here"),
 ])

@@ -191,7 +191,7 @@ def test_a_folder_that_is_no_site_stays_as_it_is(program, project, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine.txt").write_text("mine")
     refused = make_runner(program, project)("site", "--out", tmp_path / "out")
-    assert refused.code == 2 and "holds something that is no site" in refused.err
+    assert refused.code == 2 and "is not empty and is not a site" in refused.err
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
 
 

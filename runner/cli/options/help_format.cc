@@ -1,4 +1,4 @@
-#include "runner/cli/help_format.h"
+#include "runner/cli/options/help_format.h"
 
 #include <sstream>
 
@@ -9,6 +9,7 @@ namespace compat::cli {
 namespace {
 
 constexpr std::size_t kTextColumn = 26;
+constexpr std::size_t kManyOptions = 20;
 
 // Wraps `text`: the first line begins at column `at`, the others at `indent`.
 std::string wrapped(std::string_view text, std::size_t at, std::size_t indent) {
@@ -40,9 +41,38 @@ std::string help_entry(std::string_view name, std::string_view text) {
     return line + wrapped(text, kTextColumn, kTextColumn);
 }
 
+std::string topic_of(std::string_view heading) {
+    std::string topic(heading.substr(0, heading.find(' ')));
+    topic.front() = static_cast<char>(topic.front() - 'A' + 'a');
+    return topic;
+}
+
+std::string options_under(const CLI::App& app, std::string_view heading) {
+    const auto options = app.get_options([&](const CLI::Option* option) {
+        return option->nonpositional() && option->get_group() == heading;
+    });
+    if (options.empty()) return {};
+    return HelpFormat().make_group(std::string(heading), false, options);
+}
+
 HelpFormat::HelpFormat() {
     label("Positionals", "Arguments");
     label("SUBCOMMAND", "COMMAND");
+}
+
+std::string HelpFormat::make_help(const CLI::App* app, std::string name,
+                                  CLI::AppFormatMode mode) const {
+    const auto all = app->get_options([](const CLI::Option* option) {
+        return option->nonpositional() && !option->get_group().empty();
+    });
+    std::string options;
+    if (all.size() >= kManyOptions)
+        for (const std::string_view heading : config::kHeadings)
+            options += options_under(*app, heading);
+    else if (!all.empty())
+        options = make_group("Options", false, all);
+    return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
+           options + make_subcommands(app, mode) + "\n" + make_footer(app);
 }
 
 std::string HelpFormat::make_description(const CLI::App* app) const {

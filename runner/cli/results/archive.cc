@@ -65,7 +65,7 @@ Action add_archive(CLI::App& app, config::Invocation& invocation) {
 }  // namespace
 
 Command archive_command() {
-    return {"pack a run as one file, which commands read as it is",
+    return {"pack a run into one file (readable without unpacking)",
             {Setting::results},
             "report, show, open, compare and merge take it as RUN or FOLDER; serve and\n"
             "all of them as --results.\n"

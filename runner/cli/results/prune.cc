@@ -5,6 +5,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
+#include "runner/cli/options/checks.h"
 #include "runner/display/output.h"
 #include "runner/run/pruning/prune_runs.h"
 
@@ -61,10 +62,10 @@ Action add_prune(CLI::App& app, config::Invocation& invocation) {
     auto* keep =
         app.add_option("--keep", request->keep, "keep the newest N runs of each series and device")
             ->type_name("N")
-            ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+            ->check(in_range(0, std::int64_t{1} << 40));
     app.add_option("--days", request->days, "delete runs that began more than D days ago")
         ->type_name("D")
-        ->check(CLI::Range(std::int64_t{0}, kMostDays))
+        ->check(in_range(0, kMostDays))
         ->excludes(keep);
     app.add_option("--series", request->series, "only runs of this series")->type_name("NAME");
     app.add_flag("--dry-run", request->dry_run, "list what would be deleted");

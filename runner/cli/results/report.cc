@@ -3,8 +3,9 @@
 #include "reports/render.h"
 #include "runner/archive/shards.h"
 #include "runner/cli/commands.h"
+#include "runner/cli/options/checks.h"
+#include "runner/cli/options/run_options.h"
 #include "runner/cli/results.h"
-#include "runner/cli/run_options.h"
 #include "runner/display/output.h"
 #include "runner/run/reporting.h"
 
@@ -62,7 +63,7 @@ Action add_report(CLI::App& app, config::Invocation& invocation) {
         ->type_name("DIR");
     app.add_option("--max-bytes", request->max_bytes, "largest size of the Markdown report")
         ->type_name("N")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+        ->check(in_range(1, std::int64_t{1} << 40))
         ->capture_default_str();
     return exits_with_code([request, &invocation] { return render_report(*request, invocation); });
 }

@@ -3,6 +3,7 @@
 
 #include "reports/html/page.h"
 #include "runner/cli/commands.h"
+#include "runner/cli/options/checks.h"
 #include "runner/cli/results.h"
 #include "runner/display/output.h"
 #include "runner/serve/http_server.h"
@@ -51,6 +52,7 @@ Expected<ExitCode> serve_results(const ServeOptions& options,
 Action add_serve(CLI::App& app, config::Invocation& invocation) {
     auto options = std::make_shared<ServeOptions>();
     app.add_option("--port", options->port, "port to listen on; 0: a free one")
+        ->check(in_range(0, 65'535))
         ->type_name("N")
         ->capture_default_str();
     app.add_option("--host", options->host,

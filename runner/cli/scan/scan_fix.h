@@ -1,4 +1,4 @@
-// `runner scan --fix`: the replacements that fit by themselves, as a patch or written into the
+// `runner scan --fix`: the safe replacements, as a patch or written into the
 // files. Not for finding sites (scan.cc).
 #pragma once
 

@@ -1,4 +1,4 @@
-"""Writes the replacements that fit by themselves, for `runner scan --fix`: as a patch, or into the files.
+"""Writes the safe replacements, for `runner scan --fix`: as a patch, or into the files.
 
     python scan --fix VERSION [--write] [--device EXPRESSION] PATH...
 

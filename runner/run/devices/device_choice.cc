@@ -119,7 +119,7 @@ Expected<void> check_device(Ready& ready, const config::Value& wanted, const pre
     return type == "cpu" ? use_cpu(ready, wanted) : use_accelerator(ready, wanted);
 }
 
-// A kind is a wish, and a device is an order.
+// `prefer` is a hint, `device` is binding.
 void note_preference(const Ready& ready, const prepare::Say& say) {
     const auto& [kind, origin, source] = ready.settings[Setting::prefer];
     const std::string device = device_name(ready);

@@ -71,7 +71,7 @@ Expected<void> find_shards(const std::string& name, const ShardPlan* plan, bool 
     }
     std::error_code error;
     if (!fs::is_directory(folder / "runs", error))
-        return fail(ErrorKind::usage, "this is no run's folder and no results folder",
+        return fail(ErrorKind::usage, "not a run folder or results folder",
                     "name a folder that `runner --shard I/N` wrote", folder.string());
     auto found = archive::shard_folders(folder);
     // An unreadable record may be a shard's: an older run of that shard must not stand in for it.

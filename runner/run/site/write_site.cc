@@ -35,7 +35,7 @@ Expected<void> begin_folder(const fs::path& out) {
                     "update the runner, or name another folder", (out / kMark).string());
     }
     if (fs::exists(out, error) && (!fs::is_directory(out, error) || !fs::is_empty(out, error)))
-        return fail(ErrorKind::usage, "this folder holds something that is no site",
+        return fail(ErrorKind::usage, "the folder is not empty and is not a site",
                     "name an empty folder with --out", out.string());
     return make_directories(out).and_then([&] {
         return write_file(out / kMark, nlohmann::json{{"format", kSiteFormat}}.dump() + "\n");

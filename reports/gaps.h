@@ -11,10 +11,10 @@
 
 #include "runner/base/error.h"
 #include "runner/base/gap.h"
+#include "runner/base/run/run_info.h"
 
 namespace compat::store {
 struct CurrentHit;
-struct RunInfo;
 class Store;
 struct StoredGap;
 }  // namespace compat::store
@@ -53,7 +53,7 @@ inline constexpr std::size_t kGapSites = 20;
 struct GapSources {
     std::vector<store::StoredGap> gaps;
     std::vector<store::CurrentHit> hits;
-    std::map<std::string, store::RunInfo> runs;  // by id
+    std::map<std::string, RunInfo> runs;  // by id
     std::filesystem::path results;               // absolute: folder of the runs' folders
     std::filesystem::path report_folder;         // relative links start here
     bool may_copy = true;                        // as LinkSource::may_copy

@@ -2,6 +2,7 @@
 
 #include "reports/attribution_parts.h"
 #include "runner/base/names.h"
+#include "runner/base/run/run_fields.h"
 
 namespace compat::reports {
 
@@ -150,32 +151,28 @@ Json module_json(const ModuleView& m) {
 }
 
 Json run_json(const RunView& r) {
-    return {{"id", r.id},
-            {"suite", r.suite},
-            {"series", r.series},
-            {"framework", r.framework},
-            {"started", iso8601(r.started)},
-            {"duration_s", r.duration_s},
-            {"complete", r.complete},
-            {"exit_code", or_null(r.exit_code)},
-            {"shim", r.shim ? "on" : "off"},
-            {"policy", or_null(r.policy)},
-            {"masquerade", r.masquerade},
-            {"device", r.device},
-            {"simulated", or_null(r.simulated)},
-            {"fallback", r.fallback},
-            {"keep_going", r.keep_going},
-            {"seeds", r.seeds},
-            {"diagnose", r.diagnose},
-            {"isolation", r.isolation},
-            {"network", r.network},
-            {"subset", or_null(r.subset)},
-            {"commit", or_null(r.commit)},
-            {"dirty", r.dirty},
-            {"torch", or_null(r.torch)},
-            {"root", r.root},
-            {"command", r.command},
-            {"fingerprint", Json::parse(r.fingerprint)}};
+    Json json{{"id", r.id},
+              {"started", iso8601(r.started)},
+              {"duration_s", r.duration_s},
+              {"complete", r.complete},
+              {"exit_code", or_null(r.exit_code)},
+              {"command", r.command},
+              {"shim", r.shim ? "on" : "off"},
+              {"subset", or_null(r.part)}};
+    run_fields(r, [&](const RunField& field, const auto& value) {
+        using T = std::remove_cvref_t<decltype(value)>;
+        using Reported = RunField::Reported;
+        if (field.report == Reported::no) return;
+        if constexpr (std::is_same_v<T, std::optional<std::string>>) {
+            json[field.key] = or_null(value);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+            json[field.key] = field.report == Reported::or_null ? or_null(value) : Json(value);
+        } else if constexpr (std::is_arithmetic_v<T>) {
+            json[field.key] = value;
+        }
+    });
+    json["fingerprint"] = Json::parse(r.fingerprint);
+    return json;
 }
 
 Json totals_json(const Totals& t) {

@@ -287,37 +287,15 @@ class ModelBuilder::Impl {
 
     static RunView run_view(const store::StoredRun& run) {
         const store::RunInfo& info = run.info;
-        RunView view;
-        view.id = info.id;
-        view.suite = info.suite;
-        view.series = info.series;
-        view.framework = info.framework;
-        view.started = info.started;
+        RunView view{info};
         view.duration_s = run.duration_s;
         view.complete = run.end && run.end->complete;
         if (run.end) view.exit_code = run.end->exit_code;
         view.imported = info.rerun_argv.empty();
-        view.shim = info.shim;
-        view.policy = info.policy;
-        view.masquerade = info.masquerade;
-        view.device = info.device;
-        view.simulated = info.simulated;
-        view.fallback = info.fallback;
-        view.keep_going = info.keep_going;
-        view.seeds = info.seeds;
-        view.diagnose = info.diagnose;
-        view.isolation = info.isolation;
-        view.network = info.network;
-        view.subset = part_words(info.subset);
+        view.part = part_words(info.subset);
         if (run.end) view.writes = run.end->writes;
-        view.commit = info.commit;
-        view.dirty = info.dirty;
-        view.torch = info.torch;
-        view.root = info.root;
-        view.python = info.python;
         view.command = shell_quoted(info.argv);
         view.selection = info.shard.empty() ? info.plan : info.plan + " " + info.shard;
-        view.fingerprint = info.fingerprint;
         return view;
     }
 

@@ -23,6 +23,7 @@
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 #include "runner/base/isolation/written_files.h"
+#include "runner/base/run/run_info.h"
 #include "runner/base/secrets.h"
 
 namespace compat::store {
@@ -257,38 +258,16 @@ struct HistoryPoint {
     StateCounts states{};
 };
 
-struct RunView {
-    std::string id;
-    std::string suite;
-    std::string series;
-    std::string framework;
-    WallTime started{};
+struct RunView : RunInfo {
     double duration_s = 0;
     bool complete = false;  // false: interrupted, running or killed
     bool running = false;   // a runner goes on with it: only where somebody looked (runner/serve)
     std::optional<int> exit_code;
-    bool imported = false;  // results of another runner: we cannot run them again
-    bool shim = true;
-    std::string policy;
-    bool masquerade = false;
-    std::string device;
-    std::optional<std::string> simulated;
-    bool fallback = true;
-    bool keep_going = false;        // refusals were written down and not raised: no verdict
-    int seeds = 0;                  // attempts, each with other random numbers: no verdict; 0: none
-    bool diagnose = false;          // failed tests were run again, each with a recovery
-    std::string isolation = "off";  // off, tree, sandbox
-    bool network = true;            // false: in a sandbox without one
-    std::string subset;             // "only a.py -k add, options -x"; empty: the whole suite
+    bool imported = false;               // results of another runner: we cannot run them again
+    std::string part;                    // "only a.py -k add, options -x"; empty: the whole suite
     std::vector<WrittenFiles> writes{};  // by tests of an isolated run, into folders of the run
-    std::string commit;
-    bool dirty = false;
-    std::string torch;
-    std::string root;
-    std::string python;       // the environment's interpreter
-    std::string command;      // the command line, quoted
-    std::string selection;    // equal for runs that select equal tests
-    std::string fingerprint;  // a JSON object
+    std::string command;                 // the command line, quoted
+    std::string selection;               // equal for runs that select equal tests
 };
 
 struct ReportModel {

@@ -123,7 +123,7 @@ std::vector<Item> environment(const RunView& run) {
     if (!run.imported) add("fallback", run.fallback ? "on" : "off");
     if (run.isolation != "off")
         add("isolation", run.isolation + (run.network ? "" : ", without a network"));
-    add("part of the suite", run.subset);
+    add("part of the suite", run.part);
     add("command", run.command);
     const auto fingerprint = nlohmann::ordered_json::parse(run.fingerprint);
     for (const auto& [key, value] : fingerprint.items()) {

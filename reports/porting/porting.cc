@@ -38,7 +38,7 @@ std::optional<Column> column_of(const RunView& run) {
     for (const ColumnRow& row : kColumns) {
         const bool matches = run.shim == row.shim && run.simulated.value_or("") == row.simulated &&
                              run.policy == row.policy && run.device == "cpu" && !run.imported &&
-                             !run.keep_going && run.seeds == 0;
+                             run.gives_verdicts();
         // Fallback exists only on MPS.
         if (matches && (row.simulated != "mps" || run.fallback == row.fallback)) return row.column;
     }

@@ -10,6 +10,7 @@
 #include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
 #include "runner/base/line_reader.h"
+#include "runner/base/run/run_fields.h"
 #include "runner/store/attempt_fields.h"
 
 namespace compat::archive {
@@ -28,47 +29,7 @@ constexpr std::size_t kStartPiece = 64 << 10;
 
 fs::path file_of(const fs::path& folder) { return folder / "record.jsonl"; }
 
-// The fields of each value, for whoever writes them and whoever reads them.
-template <class Info, class Field>
-void fields_of_run(Info& info, Field field) {
-    field("run", info.id);
-    field("suite", info.suite);
-    field("series", info.series);
-    field("started_ms", info.started);
-    field("framework", info.framework);
-    field("shim", info.shim);
-    field("policy", info.policy);
-    field("masquerade", info.masquerade);
-    field("device", info.device);
-    field("simulated", info.simulated);
-    field("fallback", info.fallback);
-    field("keep_going", info.keep_going);
-    field("seeds", info.seeds);
-    field("diagnose", info.diagnose);
-    field("isolation", info.isolation);
-    field("network", info.network);
-    field("commit", info.commit);
-    field("dirty", info.dirty);
-    field("remote", info.remote);
-    field("torch", info.torch);
-    field("root", info.root);
-    field("links_base", info.links_base);
-    field("python", info.python);
-    field("env", info.env);
-    field("argv", info.argv);
-    field("rerun_argv", info.rerun_argv);
-    field("fingerprint", info.fingerprint);
-    field("folder", info.folder);
-    field("folder_format", info.folder_format);
-    field("shard", info.shard);
-    field("repeat_of", info.repeat_of);
-    field("plan", info.plan);
-    field("column", info.column);
-    field("subset", info.subset);
-    field("expectations_file", info.expectations_file);
-    field("expectations", info.expectations);
-}
-
+// For whoever writes them and whoever reads them.
 template <class End, class Field>
 void fields_of_end(End& end, Field field) {
     field("finished_ms", end.finished);
@@ -82,15 +43,15 @@ void fields_of_end(End& end, Field field) {
 struct JsonWriter {
     Json& to;
     template <class T>
-    void operator()(const char* key, const T& value) const {
+    void operator()(std::string_view key, const T& value) const {
         to[key] = value;
     }
-    void operator()(const char* key, WallTime time) const {
+    void operator()(std::string_view key, WallTime time) const {
         to[key] = time.time_since_epoch().count();
     }
-    void operator()(const char* key, AttemptKind kind) const { to[key] = name_of(kind); }
+    void operator()(std::string_view key, AttemptKind kind) const { to[key] = name_of(kind); }
     template <class T>
-    void operator()(const char* key, const std::optional<T>& value) const {
+    void operator()(std::string_view key, const std::optional<T>& value) const {
         to[key] = value ? Json(*value) : Json(nullptr);
     }
 };
@@ -98,17 +59,17 @@ struct JsonWriter {
 struct JsonReader {
     const Json& from;
     template <class T>
-    void operator()(const char* key, T& value) const {
+    void operator()(std::string_view key, T& value) const {
         from.at(key).get_to(value);
     }
-    void operator()(const char* key, WallTime& time) const {
+    void operator()(std::string_view key, WallTime& time) const {
         time = WallTime(Milliseconds(from.at(key).get<std::int64_t>()));
     }
-    void operator()(const char* key, AttemptKind& kind) const {
+    void operator()(std::string_view key, AttemptKind& kind) const {
         kind = attempt_kind_of(from.at(key).get<std::string>()).value_or(AttemptKind::whole);
     }
     template <class T>
-    void operator()(const char* key, std::optional<T>& value) const {
+    void operator()(std::string_view key, std::optional<T>& value) const {
         if (!from.at(key).is_null()) value = from.at(key).get<T>();
     }
 };
@@ -239,14 +200,16 @@ Expected<void> record_run(const fs::path& folder, const store::RunInfo& info) {
 
 Json run_as_json(const store::RunInfo& info) {
     Json json;
-    fields_of_run(info, JsonWriter{json});
+    run_fields(info, [&](const RunField& field, const auto& value) {
+        JsonWriter{json}(field.key, value);
+    });
     return json;
 }
 
 // As in job_of: what older runners did not know of a run keeps its default.
 void run_from_json(const Json& json, store::RunInfo& info) {
-    fields_of_run(info, [&](const char* key, auto& value) {
-        if (json.contains(key)) JsonReader{json}(key, value);
+    run_fields(info, [&](const RunField& field, auto& value) {
+        if (json.contains(field.key)) JsonReader{json}(field.key, value);
     });
     if (!json.contains("subset")) info.subset = subset_of_older_run(info.argv);
 }

@@ -243,7 +243,7 @@ Expected<store::RunInfo> info_of_new_run(const NewRun& fresh, const RunRequest& 
     auto entries = fresh.expectations.entries;
     const auto& settings = fresh.ready.settings;
     // The results of such a run are no verdicts: nothing can be expected of them.
-    if (settings.on(Setting::keep_going) || settings.seeds() > 0) entries.clear();
+    if (!settings.gives_verdicts()) entries.clear();
     if (auto marked = mark_selected(entries, fresh.ready, fresh.selection); !marked)
         return tl::unexpected(marked.error());
     info.expectations_file = fresh.expectations.file.string();

@@ -150,8 +150,8 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
     const fs::path folder = results / run.info.folder;
     const bool may_copy = receiver.may_copy && !archive::is_unpacked(results);
     const auto secrets = own_secret_values();
-    reports::ModelBuilder builder(run, {folder, report_folder, std::move(*others), std::move(*past),
-                                        secrets, may_copy});
+    reports::ModelBuilder builder(
+        run, {folder, report_folder, std::move(*others), std::move(*past), secrets, may_copy});
     reports::ReportModel model;
     // Whatever reads the model ends before it.
     const std::shared_ptr<void> end(nullptr, [&](void*) { receiver.end(); });
@@ -237,8 +237,8 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
     const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
     const bool is_apart = !reported->info.shard.empty();
     // As the name `latest`: a run that gives no verdicts only if there is no other.
-    const bool is_helper = !store::gives_verdicts(reported->info) &&
-                           store.find_run("latest").value_or(run.id) != run.id;
+    const bool is_helper =
+        !reported->info.gives_verdicts() && store.find_run("latest").value_or(run.id) != run.id;
     if (!is_apart && !is_helper && (!misnamed || reported->model.totals.collected > 0))
         archive::point_latest(run);
     if (is_large)

@@ -2,36 +2,40 @@
 // GitHub and `prune`. Not for finding such runs (compared_runs.h).
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <vector>
 
-#include "runner/store/store.h"
+#include "runner/base/run/run_fields.h"
 
 namespace compat::store {
 
-// Comparable runs agree in all of these, and the earlier one `covers` the other. The values of
-// kComparableColumns, in their order.
-using ComparableKey =
-    std::tuple<std::string, std::string, std::string, std::string, std::optional<std::string>, bool,
-               std::string, bool, bool, bool, bool, std::string, std::string, bool>;
+// The values of the fields that separate runs, in their order (run_fields.h). Comparable runs have
+// equal keys, and the earlier one `covers` the other.
+using ComparableKey = std::vector<std::string>;
 
-// SQL expressions over `run` joined with `suite`.
-inline constexpr std::array<std::string_view, 14> kComparableColumns{
-    "run.series",    "suite.name", "run.framework",  "run.device",   "run.simulated",
-    "run.shim",      "run.policy", "run.masquerade", "run.fallback", "run.keep_going",
-    "run.seeds > 0", "run.shard",  "run.isolation",  "run.network"};
-static_assert(kComparableColumns.size() == std::tuple_size_v<ComparableKey>);
+// Calls `see(column, value)` for each of them. `column`: an SQL expression over `run` joined with
+// `suite`.
+template <class See>
+void each_separating(const RunInfo& run, See see) {
+    run_fields(run, [&](const RunField& field, const auto& value) {
+        using T = std::remove_cvref_t<decltype(value)>;
+        if (!field.separates) return;
+        const std::string column =
+            field.key == "suite" ? "suite.name" : fmt::format("run.{}", field.column);
+        if constexpr (std::is_same_v<T, int>)
+            see(column + " > 0", value > 0);
+        else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, bool> ||
+                           std::is_same_v<T, std::optional<std::string>>)
+            see(column, value);
+    });
+}
 
-// Of a RunInfo or a RunSummary.
-template <class Run>
-[[nodiscard]] ComparableKey comparable_key(const Run& run) {
-    return {run.series,    run.suite,  run.framework,  run.device,   run.simulated,
-            run.shim,      run.policy, run.masquerade, run.fallback, run.keep_going,
-            run.seeds > 0, run.shard,  run.isolation,  run.network};
+[[nodiscard]] inline ComparableKey comparable_key(const RunInfo& run) {
+    ComparableKey key;
+    each_separating(
+        run, [&](const std::string&, const auto& value) { key.push_back(field_text(value)); });
+    return key;
 }
 
 // Whether `past` ran what `run` did: the same part of the suite, or all of it, with the same
@@ -44,13 +48,10 @@ template <class Past, class Run>
 // As an SQL condition; where `run`'s subset and the options in it are bound.
 inline constexpr std::string_view kCovers = "run.subset IN ('[]', ?{}, ?{})";
 
-// Whether the run's results say something about the tests as they are: with --keep-going and
-// --seeds they do not.
-template <class Run>
-[[nodiscard]] bool gives_verdicts(const Run& run) {
-    return !run.keep_going && run.seeds == 0;
+// RunInfo::gives_verdicts of a row of `run` by this name, as an SQL condition.
+[[nodiscard]] inline std::string gives_verdicts(std::string_view row) {
+    return fmt::format("(NOT {0}.keep_going AND {0}.seeds = 0)", row);
 }
-inline constexpr std::string_view kGivesVerdicts = "(NOT run.keep_going AND run.seeds = 0)";
 
 // The one of `before`, complete runs with the key of `run` from the newest on, that `run` is
 // compared with: one that repeats it (--repeat, A/A) only if there is no other. The end if there is

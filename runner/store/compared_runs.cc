@@ -46,19 +46,15 @@ std::vector<std::string> names_in(Statement& row) {
     return names;
 }
 
-// "run.series IS ?1 AND …", for a ComparableKey bound from ?1 on.
-std::string where_comparable() {
-    std::vector<std::string> terms;
-    for (const std::string_view column : kComparableColumns)
-        terms.push_back(fmt::format("({}) IS ?{}", column, terms.size() + 1));
-    return fmt::format("{}", fmt::join(terms, " AND "));
-}
-
 // Runs before `run` that are comparable with it and also fulfil `condition`, newest first. Columns:
 // the name, `columns`, the counts of states, the number of modules.
 Statement newest_before(Database& database, const RunInfo& run, int limit, std::string_view columns,
                         std::string_view condition) {
-    constexpr std::size_t kNext = kComparableColumns.size() + 1;
+    std::vector<std::string> alike;  // "(run.series) IS ?1"
+    each_separating(run, [&](const std::string& column, const auto&) {
+        alike.push_back(fmt::format("({}) IS ?{}", column, alike.size() + 1));
+    });
+    const std::size_t next = alike.size() + 1;
     Statement row = database.prepare(fmt::format(
         R"sql(
             SELECT run.name, {}, {}, modules
@@ -66,12 +62,15 @@ Statement newest_before(Database& database, const RunInfo& run, int limit, std::
             JOIN suite ON suite.id = run.suite
             WHERE {} AND {} AND started_ms <= ?{} AND run.name <> ?{} AND {}
             ORDER BY started_ms DESC, run.id DESC LIMIT ?{})sql",
-        columns, fmt::join(parsers::kStateNames, ", "), where_comparable(), condition, kNext,
-        kNext + 1, fmt::format(kCovers, kNext + 2, kNext + 3), kNext + 4));
-    const auto own = std::tuple(std::int64_t{run.started.time_since_epoch().count()}, run.id,
-                                to_column(run.subset), to_column(options_in(run.subset)), limit);
-    std::apply([&](const auto&... values) { row.bind_all(values...); },
-               std::tuple_cat(comparable_key(run), own));
+        columns, fmt::join(parsers::kStateNames, ", "), fmt::join(alike, " AND "), condition, next,
+        next + 1, fmt::format(kCovers, next + 2, next + 3), next + 4));
+    int place = 0;
+    each_separating(run, [&](const std::string&, const auto& value) { row.bind(++place, value); });
+    row.bind(++place, std::int64_t{run.started.time_since_epoch().count()});
+    row.bind(++place, run.id);
+    row.bind(++place, to_column(run.subset));
+    row.bind(++place, to_column(options_in(run.subset)));
+    row.bind(++place, limit);
     return row;
 }
 
@@ -291,8 +290,10 @@ Expected<std::vector<std::string>> repeats_of(const Store& store, std::string_vi
 }
 
 Expected<std::vector<std::string>> newest_by_device(const Store& store, const RunInfo& run) {
-    // Of all series.
-    constexpr auto kSettings = std::span(kComparableColumns).subspan(1);
+    std::vector<std::string> settings;  // those of any series
+    each_separating(run, [&](const std::string& column, const auto&) {
+        if (column != "run.series") settings.push_back(column);
+    });
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<std::string>> {
         Statement row = database.prepare(fmt::format(R"sql(
@@ -307,7 +308,7 @@ Expected<std::vector<std::string>> newest_by_device(const Store& store, const Ru
                     AND {})
             WHERE age = 1
             ORDER BY started_ms DESC, id DESC)sql",
-                                                     fmt::join(kSettings, ", "), kGivesVerdicts));
+                                                     fmt::join(settings, ", "), gives_verdicts("run")));
         row.bind_all(run.suite, to_column(run.subset), run.isolation, run.network);
         return names_in(row);
     });

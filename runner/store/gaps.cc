@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runner/base/version.h"
+#include "runner/store/comparable.h"
 #include "runner/store/edge.h"
 #include "runner/store/json_column.h"
 #include "runner/store/store_impl.h"
@@ -179,11 +180,13 @@ std::vector<GapKey> scanned_before(Database& database, std::string_view device,
 
 // Later runs on the same target, with the shim if `run` had it, whose passes say something: none
 // that kept going where the device refuses, and of an operator none in which the CPU computed it.
-constexpr std::string_view kLater =
-    "later.id > run.id AND later.suite = run.suite AND later.device = run.device AND "
-    "later.simulated IS run.simulated AND later.shim >= run.shim AND "
-    "later.finished_ms IS NOT NULL AND NOT later.keep_going AND later.seeds = 0 AND "
-    "(later.fallback <= run.fallback OR gap.kind <> 'op_unsupported')";
+std::string is_later() {
+    return "later.id > run.id AND later.suite = run.suite AND later.device = run.device AND "
+           "later.simulated IS run.simulated AND later.shim >= run.shim AND "
+           "later.finished_ms IS NOT NULL AND " +
+           gives_verdicts("later") +
+           " AND (later.fallback <= run.fallback OR gap.kind <> 'op_unsupported')";
+}
 
 }  // namespace
 
@@ -341,7 +344,7 @@ Expected<std::vector<CurrentHit>> GapLog::current_hits() const {
             AND NOT (gap_hit.test = '' AND EXISTS (
                 SELECT 1 FROM run AS later WHERE later.complete = 1 AND {1}))
             ORDER BY gap_hit.id)sql",
-                                                     kHitColumns, kLater));
+                                                     kHitColumns, is_later()));
         std::vector<CurrentHit> hits;
         while (row.step()) hits.push_back({hit_of(row, 0), row.text(10), row.text(11)});
         return hits;

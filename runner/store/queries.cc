@@ -59,7 +59,7 @@ std::vector<std::string> newest(Database& database, std::string_view suite, std:
             JOIN suite ON suite.id = run.suite
             WHERE {}
             ORDER BY {} DESC, started_ms DESC, run.id DESC LIMIT ?2 OFFSET ?3)sql",
-        where_named(), kGivesVerdicts));
+        where_named(), gives_verdicts("run")));
     row.bind_all(suite, limit, offset);
     return column(row);
 }
@@ -104,52 +104,24 @@ Expected<std::string> nth_newest(Database& database, std::string_view name, std:
 std::vector<RunSummary> list_runs(Database& database) {
     Statement row = database.prepare(fmt::format(
         R"sql(
-            SELECT run.name, suite.name, series, started_ms, device, simulated, shim, torch,
-                folder, modules, shard, {}, {},
-                policy, fallback, json_array_length(rerun_argv) = 0, repeat_of,
-                framework, masquerade, keep_going, seeds, "column", commit_id, dirty,
-                exercised_good, exercised_broken,
-                coalesce(json_extract(fingerprint, '$.source.hash'), ''),
-                isolation, network, subset
+            SELECT {}, {}, {}, modules, json_array_length(rerun_argv) = 0, exercised_good,
+                exercised_broken, coalesce(json_extract(fingerprint, '$.source.hash'), '')
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
-        kRunEndColumns, fmt::join(parsers::kStateNames, ", ")));
+        run_columns(RunFields::of_lists), kRunEndColumns, fmt::join(parsers::kStateNames, ", ")));
     std::vector<RunSummary> runs;
     while (row.step()) {
         RunSummary& run = runs.emplace_back();
-        run.id = row.text(0);
-        run.suite = row.text(1);
-        run.series = row.text(2);
-        run.started = wall_time(row.integer(3));
-        run.device = row.text(4);
-        run.simulated = row.optional_text(5);
-        run.shim = row.flag(6);
-        run.torch = row.text(7);
-        run.folder = run_folder_name(run.id);
-        run.modules = row.integer(9);
-        run.shard = row.text(10);
-        run.end = read_end(row, 11);
-        for (size_t state = 0; state < run.states.size(); ++state)
-            run.states[state] = row.integer(17 + static_cast<int>(state));
-        const int rest = 17 + static_cast<int>(run.states.size());
-        run.policy = row.text(rest);
-        run.fallback = row.flag(rest + 1);
-        run.imported = row.flag(rest + 2);
-        run.repeat_of = row.text(rest + 3);
-        run.framework = row.text(rest + 4);
-        run.masquerade = row.flag(rest + 5);
-        run.keep_going = row.flag(rest + 6);
-        run.seeds = static_cast<int>(row.integer(rest + 7));
-        run.column = row.text(rest + 8);
-        run.commit = row.text(rest + 9);
-        run.dirty = row.flag(rest + 10);
-        run.exercised_good = row.integer(rest + 11);
-        run.exercised_broken = row.integer(rest + 12);
-        run.source_hash = row.text(rest + 13);
-        run.isolation = row.text(rest + 14);
-        run.network = row.flag(rest + 15);
-        run.subset = from_column<Subset>(row.text(rest + 16), "run.subset", 0);
+        int next = read_run_fields(row, RunFields::of_lists, run);
+        run.end = read_end(row, next);
+        next += kRunEndColumnCount;
+        for (auto& count : run.states) count = row.integer(next++);
+        run.modules = row.integer(next++);
+        run.imported = row.flag(next++);
+        run.exercised_good = row.integer(next++);
+        run.exercised_broken = row.integer(next++);
+        run.source_hash = row.text(next);
     }
     return runs;
 }
@@ -361,18 +333,19 @@ Store::Extent extent_in(Database& database, std::int64_t run) {
 constexpr int kOtherWays = 20;
 
 std::vector<std::int64_t> other_ways_of(Database& database, std::int64_t run) {
-    Statement row = database.prepare(R"sql(
+    Statement row = database.prepare(fmt::format(R"sql(
             SELECT other.id
             FROM run
             JOIN run AS other ON other.suite = run.suite AND other.id <> run.id
                 AND other.commit_id = run.commit_id AND other.torch = run.torch
             WHERE run.id = ?1 AND run.commit_id <> '' AND NOT run.dirty AND NOT other.dirty
-                AND other.complete = 1 AND NOT other.keep_going AND other.seeds = 0
+                AND other.complete = 1 AND {}
                 AND json_array_length(other.rerun_argv) > 0
                 AND NOT (other.shim = run.shim AND other.device = run.device
                     AND other.simulated IS run.simulated AND other.policy = run.policy
                     AND other.fallback = run.fallback)
-            ORDER BY other.id DESC LIMIT ?2)sql");
+            ORDER BY other.id DESC LIMIT ?2)sql",
+                                                 gives_verdicts("other")));
     row.bind_all(run, kOtherWays);
     std::vector<std::int64_t> runs;
     while (row.step()) runs.push_back(row.integer(0));
@@ -417,9 +390,8 @@ SuitePast past_of(Database& database, std::string_view suite) {
             FROM module
             CROSS JOIN run ON run.id = module.run
             WHERE module.suite = known.suite AND module.path = known.path
-                AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
-                AND run.seeds = 0 AND NOT run.keep_going)sql";
-    const auto newest = [&](std::string_view rows, std::string_view which = "") {
+                AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id))sql";
+    const auto newest = [&](std::string_view rows, const std::string& which = "") {
         constexpr std::string_view kNewest = "ORDER BY run_started_ms DESC LIMIT 1";
         return fmt::format("coalesce(({0} {1} {2} {3}), ({0} {1} {3}))", rows, which, kWhole,
                            kNewest);
@@ -450,12 +422,13 @@ SuitePast past_of(Database& database, std::string_view suite) {
                 CROSS JOIN run ON run.id = last_ten.run
                     AND json_extract(run.fingerprint, '$.settings.confirm') = 'new'
                     AND json_extract(run.fingerprint, '$.settings.retries') = '0'
-                    AND run.seeds = 0 AND NOT run.keep_going)
+                    AND {})
                 END
             FROM (SELECT suite, path, {} AS duration, {} AS whole_duration, {} AS failed
                 FROM known
                 WHERE path IS NOT NULL) AS past)sql",
-        newest(kDuration), newest(kDuration, "AND sharded = 0"), newest(kFailed)));
+        gives_verdicts("run"), newest(kDuration), newest(kDuration, "AND sharded = 0"),
+        newest(kFailed, "AND " + gives_verdicts("run"))));
     row.bind(1, suite);
     SuitePast past;
     while (row.step()) {

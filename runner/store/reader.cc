@@ -1,12 +1,14 @@
 #include "runner/store/reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 
 #include <tuple>
 #include <unordered_map>
 
 #include "runner/base/files/run_folder_name.h"
+#include "runner/base/run/run_fields.h"
 #include "runner/store/attempt_fields.h"
 #include "runner/store/json_column.h"
 
@@ -33,60 +35,6 @@ size_t place(const std::unordered_map<std::int64_t, size_t>& places, std::int64_
 std::optional<parsers::State> optional_state(const Statement& row, int column) {
     if (row.is_null(column)) return std::nullopt;
     return state_column(row, column);
-}
-
-RunInfo read_info(Database& database, std::int64_t run) {
-    Statement row = database.prepare(
-        R"sql(
-            SELECT run.name, suite.name, series, started_ms, framework, shim, policy,
-                masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
-                root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose,
-                expectations_file, expectations, isolation, network, "column",
-                subset
-            FROM run
-            JOIN suite ON suite.id = run.suite
-            WHERE run.id = ?)sql");
-    row.bind(1, run);
-    row.step();
-    RunInfo info;
-    info.id = row.text(0);
-    info.suite = row.text(1);
-    info.series = row.text(2);
-    info.started = wall_time(row.integer(3));
-    info.framework = row.text(4);
-    info.shim = row.flag(5);
-    info.policy = row.text(6);
-    info.masquerade = row.flag(7);
-    info.device = row.text(8);
-    info.simulated = row.optional_text(9);
-    info.fallback = row.flag(10);
-    info.commit = row.text(11);
-    info.dirty = row.flag(12);
-    info.remote = row.text(13);
-    info.torch = row.text(14);
-    info.root = row.text(15);
-    info.links_base = row.text(16);
-    info.python = row.text(17);
-    info.env = from_column<decltype(info.env)>(row.text(18), "run.env", run);
-    info.argv = from_column<decltype(info.argv)>(row.text(19), "run.argv", run);
-    info.rerun_argv = from_column<decltype(info.rerun_argv)>(row.text(20), "run.rerun_argv", run);
-    info.fingerprint = row.text(21);
-    info.folder = run_folder_name(info.id);  // the column may be a stranger's
-    info.folder_format = static_cast<int>(row.integer(23));
-    info.shard = row.text(24);
-    info.plan = row.text(25);
-    info.keep_going = row.flag(27);
-    info.seeds = static_cast<int>(row.integer(28));
-    info.repeat_of = row.text(26);
-    info.diagnose = row.flag(29);
-    info.expectations_file = row.text(30);
-    info.isolation = row.text(32);
-    info.network = row.flag(33);
-    if (std::string entries = row.text(31); entries != "[]") info.expectations = std::move(entries);
-    info.column = row.text(34);
-    info.subset = from_column<Subset>(row.text(35), "run.subset", run);
-    return info;
 }
 
 std::optional<RunEnd> read_end_of(Database& database, std::int64_t run) {
@@ -120,8 +68,12 @@ struct Columns {
     void read(std::string_view what, parsers::ModuleOutcome& into) {
         word(what, parsers::kModuleOutcomeNames, into);
     }
-    void read(std::string_view what, std::vector<std::string>& into) {
-        into = from_column<std::vector<std::string>>(row.text(next), what, id);
+    void read(std::string_view, std::optional<std::string>& into) {
+        into = row.optional_text(next);
+    }
+    template <class T>
+    void read(std::string_view what, std::vector<T>& into) {
+        into = from_column<std::vector<T>>(row.text(next), what, id);
     }
     template <class T>
     void read(std::string_view what, std::optional<T>& into) {
@@ -414,8 +366,39 @@ std::optional<std::int64_t> read_last_known_cases(Database& database, std::strin
     return row.integer(0);
 }
 
+std::string run_columns(RunFields which) {
+    std::vector<std::string> columns{"run.id"};
+    const RunInfo any;
+    run_fields(any, [&](const RunField& field, const auto&) {
+        if (field.key == "suite")
+            columns.emplace_back("suite.name");
+        else if (which == RunFields::all || field.listed)
+            columns.push_back(fmt::format("run.\"{}\"", field.column));
+    });
+    return fmt::format("{}", fmt::join(columns, ", "));
+}
+
+int read_run_fields(const Statement& row, RunFields which, RunInfo& into) {
+    Columns columns{row, row.integer(0), 1};
+    run_fields(into, [&](const RunField& field, auto& value) {
+        if (which == RunFields::of_lists && !field.listed) return;
+        columns.read(fmt::format("run.{}", field.column), value);
+        ++columns.next;
+    });
+    into.folder = run_folder_name(into.id);  // the column may be a stranger's
+    if (into.expectations == "[]") into.expectations.clear();
+    return columns.next;
+}
+
 StoredRun read_run(Database& database, std::int64_t run) {
-    StoredRun stored{read_info(database, run), read_end_of(database, run), 0};
+    Statement row = database.prepare(
+        fmt::format("SELECT {} FROM run JOIN suite ON suite.id = run.suite WHERE run.id = ?",
+                    run_columns(RunFields::all)));
+    row.bind(1, run);
+    row.step();
+    StoredRun stored;
+    read_run_fields(row, RunFields::all, stored.info);
+    stored.end = read_end_of(database, run);
     stored.duration_s = stored.end ? stored.end->duration_s : duration_so_far(database, run);
     return stored;
 }

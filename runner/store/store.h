@@ -24,56 +24,11 @@
 #include "runner/base/error.h"
 #include "runner/base/isolation/written_files.h"
 #include "runner/base/leaked_process.h"
-#include "runner/base/subset/subset.h"
+#include "runner/base/run/run_info.h"
 
 namespace compat::store {
 
-// Identity, host and settings of a run, known when it
-// begins and constant afterwards. The caller masks the
-// values of secret variables (compat::is_secret_name).
-struct RunInfo {
-    std::string id;      // "<series>_<UTC>-<hex>" (compat::make_run_id)
-    std::string suite;   // the suite's name
-    std::string series;  // runs of one series are compared with each other
-    WallTime started{};
-    std::string framework;  // "unittest", "pytest"
-    bool shim = true;
-    std::string policy;                    // "missing", "full", "none"; empty without the shim
-    bool masquerade = false;               // tensors on mps answer as cuda's
-    std::string device;                    // the accelerator in use, "cpu" where there is none
-    std::optional<std::string> simulated;  // "mps", "cuda"
-    bool fallback = true;
-    bool keep_going = false;  // what the simulated device refuses is written down and not raised
-    int seeds = 0;  // attempts at each module, each with another stream of random numbers; 0: none
-    bool diagnose = false;          // failed tests were run again (--diagnose)
-    std::string isolation = "off";  // off, tree, sandbox
-    bool network = true;            // false: in a sandbox without one
-    std::string commit;             // of the suite's source; empty: not from git
-    bool dirty = false;             // the source differs from `commit`
-    std::string remote;             // git remote of the suite's source; empty: none
-    std::string torch;              // version; empty: none installed
-    std::string root;        // absolute: the suite's source and the children's working folder
-    std::string links_base;  // links.base of suite.json; empty: none
-    std::string python;      // absolute: the interpreter of the children
-    std::vector<std::pair<std::string, std::string>> env;  // what a child gets on top of ours
-    std::vector<std::string> argv;                         // the command line as it was typed
-    // The command line without its targets, in a form that works again from anywhere ({"runner",
-    // "suites/x", "--root", "/y", "--", "-p", "x"}): with a test's id before the "--", or at its
-    // end, it runs that test.
-    std::vector<std::string> rerun_argv;
-    std::string fingerprint = "{}";  // a JSON object: host, packages, versions, settings
-    std::string folder;              // of the run's files, relative to the database's: "runs/<id>"
-    int folder_format = 1;           // layout of that folder
-    std::string shard;               // "2/5"; empty: the run is whole
-    std::string repeat_of;           // the first of runs that differ in nothing (A/A); empty: none
-    std::string plan;                // names the plan before it was cut into shards
-    std::string column;  // of a nightly matrix, by its name: "cuda (simulated)"; empty: of none
-    Subset subset;       // the part of the suite that was asked for
-    std::string expectations_file;  // absolute, there or not; empty: it has none
-    std::string expectations;       // its entries at the run's start, a JSON array; empty: none
-
-    friend bool operator==(const RunInfo&, const RunInfo&) = default;
-};
+using compat::RunInfo;
 
 // One attempt at one module: its parsed files and the cost of its process.
 struct JobResult : AttemptCost {
@@ -146,34 +101,11 @@ using ReadModules = std::function<Expected<void>(const ModuleVisitor&)>;
 // Tests of a run by the state of their last attempt, indexed by parsers::State.
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
 
-// One line of the list of runs.
-struct RunSummary {
-    std::string id;
-    std::string suite;
-    std::string series;
-    WallTime started{};
-    std::string device;
-    std::optional<std::string> simulated;
-    bool shim = true;
-    std::string policy;  // empty without the shim
-    bool fallback = true;
-    std::string framework;
-    bool masquerade = false;
-    bool keep_going = false;
-    int seeds = 0;
+// One line of the list of runs: without the fields that lists leave out (run_fields.h).
+struct RunSummary : RunInfo {
     bool imported = false;
-    std::string torch;
-    std::string folder;
-    std::string shard;
-    std::string repeat_of;
-    std::string column;
-    std::string isolation = "off";
-    bool network = true;
-    Subset subset;
     std::optional<RunEnd> end;  // without its mismatches and writes
-    std::string commit;
-    bool dirty = false;
-    std::string source_hash;  // of its fingerprint; empty: none
+    std::string source_hash;    // of its fingerprint; empty: none
     std::int64_t modules = 0;
     StateCounts states{};
     // Tests that exercised the device (analysis::used_accelerator), good and broken.

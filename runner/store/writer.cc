@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "runner/base/run/run_fields.h"
 #include "runner/store/attempt_fields.h"
 #include "runner/store/json_column.h"
 
@@ -369,27 +370,29 @@ class JobWriter {
 }  // namespace
 
 void write_run(Database& database, const RunInfo& info) {
-    const auto suite = suites(database).id(info.suite);
-    json env = json::array();
-    for (const auto& [name, value] : info.env) env.push_back(json::array({name, value}));
+    std::vector<std::string> columns;
+    run_fields(info, [&](const RunField& field, const auto&) {
+        columns.push_back(fmt::format("\"{}\"", field.column));
+    });
     Statement add = database.prepare(
-        R"sql(
-            INSERT INTO run (name, suite, series, started_ms, framework, shim, policy,
-                masquerade, device, simulated, fallback, commit_id, dirty, remote, torch,
-                root, links_base, python, env, argv, rerun_argv, fingerprint, folder,
-                folder_format, shard, plan, repeat_of, keep_going, seeds, diagnose,
-                expectations_file, expectations, isolation, network, "column",
-                subset)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?, ?, ?, ?, ?, ?, ?))sql");
-    add.bind_all(info.id, suite, info.series, ms(info.started), info.framework, info.shim,
-                 info.policy, info.masquerade, info.device, info.simulated, info.fallback,
-                 info.commit, info.dirty, info.remote, info.torch, info.root, info.links_base,
-                 info.python, to_column(env), to_column(info.argv), to_column(info.rerun_argv),
-                 info.fingerprint, info.folder, info.folder_format, info.shard, info.plan,
-                 info.repeat_of, info.keep_going, info.seeds, info.diagnose, info.expectations_file,
-                 info.expectations.empty() ? "[]" : info.expectations, info.isolation, info.network,
-                 info.column, to_column(info.subset));
+        fmt::format("INSERT INTO run ({}) VALUES ({})", fmt::join(columns, ", "),
+                    fmt::join(std::vector<std::string>(columns.size(), "?"), ", ")));
+    const std::int64_t suite = suites(database).id(info.suite);
+    int place = 0;
+    run_fields(info, [&](const RunField& field, const auto& value) {
+        using T = std::remove_cvref_t<decltype(value)>;
+        ++place;
+        if (field.key == "suite")
+            add.bind(place, suite);
+        else if (field.key == "expectations" && info.expectations.empty())
+            add.bind(place, "[]");
+        else if constexpr (std::is_same_v<T, WallTime>)
+            add.bind(place, ms(value));
+        else if constexpr (requires { add.bind(place, value); })
+            add.bind(place, value);
+        else
+            add.bind(place, to_column(value));
+    });
     add.run();
 }
 

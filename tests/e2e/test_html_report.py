@@ -71,7 +71,7 @@ class Reader:
         self.page.goto("about:blank")
         self.page.goto(f"{self.file.as_uri()}#/{tab}")
         self.page.wait_for_selector("html[data-ready=yes]")
-        self.page.wait_for_function("!document.querySelector('main .note[role=status]')")
+        self.page.wait_for_selector("main .note[role=status]", state="detached")
         return self.page
 
     def open_test(self, test):

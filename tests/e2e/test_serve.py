@@ -469,7 +469,7 @@ def test_a_browser_shows_the_pages_and_asks_nobody_else(server, report):
 
         def ready():
             page.wait_for_selector("html[data-ready=yes]")
-            page.wait_for_function("!document.querySelector('main .note[role=status]')")
+            page.wait_for_selector("main .note[role=status]", state="detached")
 
         page.goto(server.url)
         ready()

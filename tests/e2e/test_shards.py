@@ -113,7 +113,7 @@ def test_merge_refuses_shards_that_make_no_run(runner, run_shard, five, tmp_path
 
     assert "shards are missing: 2/2" in refused("r1")
     assert "another plan" in refused("r1", "r3")
-    assert "no results folder" in refused("nowhere")
+    assert "not a run folder or results folder" in refused("nowhere")
     (tmp_path / "empty/runs").mkdir(parents=True)
     assert "no shards" in refused("empty")
     log = next((only_run(tmp_path / "r2") / "modules").rglob("1.log"))

@@ -56,7 +56,12 @@ def test_the_run_is_that_of_one_machine_and_all_settings_reach_sbatch(on_slurm, 
                              for case in module["cases"]}
 
 
-def test_what_a_shard_left_is_not_run_with_slurms_reason(on_slurm, tmp_path):
+def test_what_a_shard_left_is_not_run_with_slurms_reason(on_slurm, suite, tmp_path):
+    # The second module of shard 2 waits for the end of its process.
+    hold = (f"        import os, time\n        if os.environ['SLURM_ARRAY_TASK_ID'] == '2':\n            try: os.mkdir({str(tmp_path / 'first')!r})\n"
+            "            except FileExistsError: time.sleep(60)\n")
+    for file in (suite / "tests").glob("test_*.py"):
+        file.write_text(file.read_text().replace("        pass\n", hold))
     there = on_slurm("--slurm-shards", 2, env={"FAKE_SLURM_END": '{"2": "TIMEOUT"}'})
     assert there.code == 1, there.out + there.err
     assert "shard 2: TIMEOUT on n2 (Slurm job 42_2)" in there.out

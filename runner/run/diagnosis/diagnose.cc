@@ -253,8 +253,7 @@ class Diagnosis {
 }  // namespace
 
 bool asks_for_diagnosis(const config::Settings& settings) {
-    return settings.on(config::Setting::diagnose) && settings.seeds() == 0 &&
-           !settings.on(config::Setting::keep_going);
+    return settings.on(config::Setting::diagnose) && settings.gives_verdicts();
 }
 
 Expected<DiagnosisEnd> diagnose_failures(const Ready& ready, store::Store& store,

@@ -33,7 +33,7 @@ Expected<RunAndExpectations> read_run_and_expectations(const store::Store& store
     const auto run = store.load_run(id);
     if (!run) return tl::unexpected(run.error());
     const store::RunInfo& info = run->info;
-    if (info.keep_going || info.seeds > 0)
+    if (!info.gives_verdicts())
         return fail(ErrorKind::usage, "this run gives no verdicts: its states are not expected",
                     "run the suite without --keep-going and --seeds", id);
     RunAndExpectations read{id,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runner/archive/run_record.h"
+#include "runner/base/run/run_fields.h"
 #include "runner/plan/cut.h"
 
 namespace compat::run {
@@ -81,38 +82,19 @@ Expected<void> find_shards(const std::string& name, const ShardPlan* plan, bool 
     return plan ? list_planned(folder, found, *plan, allow_missing, into) : Expected<void>{};
 }
 
-std::string word(bool on) { return on ? "on" : "off"; }
-
-// What is the same in all shards of a run.
-struct SharedFact {
-    const char* name;
-    std::string (*of)(const store::RunInfo& info);
-};
-constexpr SharedFact kSharedFacts[]{
-    {"plan", [](const auto& i) { return i.plan; }},
-    {"suite", [](const auto& i) { return i.suite; }},
-    {"framework", [](const auto& i) { return i.framework; }},
-    {"device", [](const auto& i) { return i.device; }},
-    {"simulated device", [](const auto& i) { return i.simulated.value_or("none"); }},
-    {"fallback", [](const auto& i) { return word(i.fallback); }},
-    {"shim", [](const auto& i) { return word(i.shim); }},
-    {"policy", [](const auto& i) { return i.policy; }},
-    {"masquerade", [](const auto& i) { return word(i.masquerade); }},
-    {"keep going", [](const auto& i) { return word(i.keep_going); }},
-    {"seeds", [](const auto& i) { return std::to_string(i.seeds); }},
-    {"commit", [](const auto& i) { return i.commit; }},
-    {"torch", [](const auto& i) { return i.torch; }},
-    {"expectations", [](const auto& i) { return i.expectations; }},
-    {"isolation", [](const auto& i) { return i.isolation; }},
-    {"network", [](const auto& i) { return word(i.network); }},
-    {"column", [](const auto& i) { return i.column; }},
-};
-
-// The names of what differs; none: they fit together.
+// The names of what shards of one run share and these do not; none: they fit together.
 std::vector<std::string> differences(const store::RunInfo& a, const store::RunInfo& b) {
+    const auto shared = [](const store::RunInfo& info) {
+        std::vector<std::pair<std::string_view, std::string>> facts;
+        run_fields(info, [&](const RunField& field, const auto& value) {
+            if (!field.shared.empty()) facts.emplace_back(field.shared, field_text(value));
+        });
+        return facts;
+    };
+    const auto ours = shared(a), theirs = shared(b);
     std::vector<std::string> names;
-    for (const SharedFact& fact : kSharedFacts)
-        if (fact.of(a) != fact.of(b)) names.emplace_back(fact.name);
+    for (std::size_t i = 0; i < ours.size(); ++i)
+        if (ours[i] != theirs[i]) names.emplace_back(ours[i].first);
     return names;
 }
 

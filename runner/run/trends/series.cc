@@ -93,7 +93,7 @@ std::vector<Series> series_of(std::vector<store::RunSummary> runs) {
     std::map<Key, Series> by_key;
     std::map<Key, std::string> unfinished;
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // oldest first
-        if (!run->shard.empty() || !store::gives_verdicts(*run)) continue;
+        if (!run->shard.empty() || !run->gives_verdicts()) continue;
         const Key key = key_of(*run);
         if (!run->end || !run->end->complete) {
             unfinished[key] = run->id;

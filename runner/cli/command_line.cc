@@ -121,10 +121,11 @@ std::optional<std::string> refuse_command(const std::vector<std::string>& words)
 struct RemovedOption {
     std::string_view command, option, instead;
 };
-constexpr std::array<RemovedOption, 1> kRemovedOptions{
+constexpr std::array<RemovedOption, 2> kRemovedOptions{
     {{"scan", "--verify",
       "write a patch with `scan --fix --patch FILE`, run the tests before and after `git apply "
-      "FILE`, and ask `runner compare` what changed"}}};
+      "FILE`, and ask `runner compare` what changed"},
+     {"doctor", "--on", "let a node say it: `srun runner doctor SUITE --results FOLDER`"}}};
 
 // One sentence with advice.
 std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error) {

@@ -14,7 +14,6 @@
 #include "runner/prepare/tool.h"
 #include "runner/run/isolation/sandbox.h"
 #include "runner/run/ready.h"
-#include "runner/run/slurm/check_cluster.h"
 #include "suites/load.h"
 
 namespace compat::cli {
@@ -124,7 +123,6 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
     if (const char* active = std::getenv("VIRTUAL_ENV"); options.python.empty() && !suite && active)
         options.python = active;
     const std::string python = options.python;
-    fs::path found_python;
     if (suite || !python.empty()) {
         const auto environment =
             prepare::find_environment(suite.value_or(suites::Suite{}), options, *share, cache);
@@ -132,12 +130,7 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
             check_one(environment && !(*environment)->torch_version.empty(),
                       fmt::format("torch in {}", python),
                       environment ? prepare::kTorchAdvice : to_line(environment.error()));
-        if (environment && *environment) found_python = (*environment)->python;
         if (environment && *environment) print_devices(**environment, *share, cache);
-    }
-    if (settings->text(Setting::on) == "slurm") {
-        print("\nSlurm:\n");
-        run::check_cluster(*settings, found_python, check_one);
     }
     print("\nsettings and their origins:\n");
     for (const auto& row : config::kSettings) {
@@ -161,12 +154,12 @@ Action add_doctor(CLI::App& app, config::Invocation& invocation) {
 
 Command doctor_command() {
     return {"check requirements and print the origin of each setting",
-            {Setting::jobs,      Setting::timeout,   Setting::test_timeout,    Setting::retries,
-             Setting::results,   Setting::shim,      Setting::policy,          Setting::fallback,
-             Setting::warm,      Setting::confirm,   Setting::python,          Setting::root,
-             Setting::framework, Setting::name,      Setting::progress,        Setting::color,
-             Setting::device,    Setting::precision, Setting::simulate,        Setting::masquerade,
-             Setting::isolation, Setting::on,        Setting::slurm_partition, Setting::slurm_gres},
+            {Setting::jobs,      Setting::timeout,   Setting::test_timeout, Setting::retries,
+             Setting::results,   Setting::shim,      Setting::policy,       Setting::fallback,
+             Setting::warm,      Setting::confirm,   Setting::python,       Setting::root,
+             Setting::framework, Setting::name,      Setting::progress,     Setting::color,
+             Setting::device,    Setting::precision, Setting::simulate,     Setting::masquerade,
+             Setting::isolation},
             "Options are those of `runner run`; doctor prints the value each would have.",
             add_doctor};
 }

@@ -154,39 +154,6 @@ Expected<Cluster> cluster() {
     });
 }
 
-bool Node::usable() const {
-    constexpr std::array kUsable{"idle", "mixed", "allocated", "completing", "alloc", "mix"};
-    // A mark at the end says more: "idle*" does not answer, "idle~" sleeps until it is needed.
-    return std::any_of(kUsable.begin(), kUsable.end(), [&](std::string_view word) {
-        return state == word || state == std::string(word) + "~";
-    });
-}
-
-// "n1|idle|p*": the default partition has a star.
-std::vector<Node> parse_nodes(std::string_view text, const std::string& partition) {
-    std::vector<Node> found;
-    for (const auto line : split(text, '\n')) {
-        const auto fields = split(trimmed(line), '|');
-        if (fields.size() < 3) continue;
-        const bool ours = partition.empty()
-                              ? fields[2].ends_with('*')
-                              : fields[2] == partition || fields[2] == partition + "*";
-        if (ours) found.push_back({std::string(fields[0]), std::string(fields[1])});
-    }
-    return found;
-}
-
-Expected<std::vector<Node>> nodes(const std::string& partition) {
-    const auto output = output_of({"sinfo", "--noheader", "--Node", "--format=%N|%T|%P"});
-    if (!output) return tl::unexpected(output.error());
-    auto found = parse_nodes(*output, partition);
-    if (!found.empty()) return found;
-    return fail(ErrorKind::environment,
-                partition.empty() ? std::string("the cluster has no default partition")
-                                  : fmt::format("the cluster has no partition \"{}\"", partition),
-                "`sinfo` lists them; name one with --slurm-partition");
-}
-
 Expected<void> cancel(const std::string& job) {
     return output_of({"scancel", job}).map([](const std::string&) {});
 }

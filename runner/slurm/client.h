@@ -1,4 +1,4 @@
-// Talks to Slurm by its commands: sbatch, squeue, sacct, scontrol, sinfo, scancel. Not here: what a
+// Talks to Slurm by its commands: sbatch, squeue, sacct, scontrol, scancel. Not here: what a
 // state means for a run (states.h, runner/run/slurm).
 //
 // The commands are asked for plain text with a separator, which every release since 20.02 writes.
@@ -59,15 +59,6 @@ struct Cluster {
 // Errors: environment, where Slurm is not installed or its controller does not answer.
 [[nodiscard]] Expected<Cluster> cluster();
 [[nodiscard]] Cluster parse_cluster(std::string_view text);
-
-struct Node {
-    std::string name, state;
-    // Whether a job could start there, now or when others end.
-    [[nodiscard]] bool usable() const;
-};
-// Of a partition; empty: the default one. Errors: environment, where there is no such partition.
-[[nodiscard]] Expected<std::vector<Node>> nodes(const std::string& partition);
-[[nodiscard]] std::vector<Node> parse_nodes(std::string_view text, const std::string& partition);
 
 [[nodiscard]] Expected<void> cancel(const std::string& job);
 

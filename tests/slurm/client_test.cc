@@ -69,20 +69,6 @@ TEST(Client, ReadsTheConfiguration) {
     EXPECT_FALSE(parse_cluster("AccountingStorageType   = accounting_storage/none\n").accounting);
 }
 
-TEST(Client, FindsTheNodesOfAPartition) {
-    // sinfo -h -N -o '%N|%T|%P'
-    const std::string text =
-        "n1|idle|p*\nn1|idle|spare\nn2|mixed|p*\nn3|down*|p*\nn4|idle~|p*\nn5|idle*|p*\n"
-        "n6|draining|spare\n";
-    std::vector<std::string> usable;
-    for (const auto& node : parse_nodes(text, ""))
-        if (node.usable()) usable.push_back(node.name);
-    EXPECT_THAT(usable, ElementsAre("n1", "n2", "n4"));
-    EXPECT_EQ(parse_nodes(text, "p").size(), 5);
-    EXPECT_EQ(parse_nodes(text, "spare").size(), 2);
-    EXPECT_TRUE(parse_nodes(text, "nosuch").empty());
-}
-
 TEST(Client, SubmitsAnArray) {
     const BatchJob job{"plan-1",
                        {"--partition=p", "--time=10:00"},

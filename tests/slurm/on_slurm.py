@@ -353,30 +353,6 @@ def bad_settings(work, cluster):
     return "sbatch's words; a setup script that fails"
 
 
-def doctor(work, cluster):
-    """doctor --on slurm: well; and a node that does not see the results folder."""
-    def answer():
-        done = subprocess.run([RUNNER, "doctor", CONFORMANCE, "--on", "slurm", "--python", PYTHON, "--results", work / "there"], capture_output=True, text=True)
-        return done.returncode, done.stdout
-    code, text = answer()
-    assert code == 0 and "the results folder is seen on n1, n2, n3, n4" in text and "flock works across hosts on n1, n2, n3, n4" in text, text
-    assert "the environment's Python starts on n1, n2, n3, n4" in text, text
-    os.kill(int((cluster.folder / "n4.pid").read_text()), signal.SIGTERM)
-    wait_for(lambda: not (cluster.folder / "n4.pid").exists(), 20, "n4 ends")
-    blind = subprocess.Popen(["unshare", "--mount", "bash", "-c", 'mount -t tmpfs none "$0" && exec slurmd -D -N n4', str(work)], stderr=subprocess.DEVNULL)
-    try:
-        wait_for(lambda: words("sinfo", "-h", "-n", "n4", "-p", "p", "-o", "%T") == "idle", 60, "n4 is back")
-        time.sleep(2)
-        code, text = answer()
-        assert code == 2 and re.search(r"MISSING the results folder is seen on n4:", text), text
-        assert "the results folder is seen on n1, n2, n3" in text, text
-    finally:
-        blind.terminate()
-        blind.wait()
-    cluster.revive("n4")
-    return "four nodes well; a node without the folder is named"
-
-
 def shard_of(run, module):
     plan = json.loads(next(run.results.glob("slurm/*/plan.json")).read_text())
     return next(i for i, shard in enumerate(plan["shards"], 1) if [m for m in shard["modules"] if m["path"].endswith(module)])
@@ -397,7 +373,7 @@ def reason_of(run, module, test, reason):
 
 
 SCENARIOS = [equal, node_killed, node_killed_twice, network_lost, over_time, over_memory, cancelled_outside, full_partition, preempted, requeued, interrupted,
-             terminated, forgotten, bad_settings, doctor]
+             terminated, forgotten, bad_settings]
 # Also with sacct: what it alone can tell.
 ACCOUNTED = [over_memory, node_killed, forgotten]
 

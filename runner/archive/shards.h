@@ -1,5 +1,5 @@
 // Shards: runs of `--shard I/N`. Their folders are all that is stored of them until `merge` stores
-// them as one run. Not here: merging (runner/run/shards/merge.h).
+// them as one run. Not here: merging (runner/cluster/merge.h).
 #pragma once
 
 #include <filesystem>

@@ -13,7 +13,7 @@
 #include "runner/cli/options/checks.h"
 #include "runner/cli/results.h"
 #include "runner/display/output.h"
-#include "runner/run/comparison/baseline.h"
+#include "runner/compare/baseline.h"
 
 namespace compat::cli {
 
@@ -79,14 +79,14 @@ Expected<ExitCode> compare_stored(const CompareOptions& options,
     const bool run_is_apart = !names.empty() && archive::is_archive(run);
     const auto results = open_existing(invocation, run);
     if (!results) return tl::unexpected(results.error());
-    const run::RunDatabase runs{results->store, results->folder};
+    const compare::RunDatabase runs{results->store, results->folder};
     const auto compare_with = [&](const Results& other) {
-        return run::compare(runs, {other.store, other.folder},
+        return compare::compare(runs, {other.store, other.folder},
                             {names, !options.by.empty(), classes_of(options.fail_on)});
     };
     const auto compared = [&]() -> Expected<reports::CompareView> {
         if (!options.baseline_results.empty())
-            return run::unpacked(fs::absolute(options.baseline_results), invocation)
+            return cluster::unpacked(fs::absolute(options.baseline_results), invocation)
                 .and_then([](const fs::path& folder) { return open_existing(folder); })
                 .and_then(compare_with);
         if (baseline_is_apart || run_is_apart)

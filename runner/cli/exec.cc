@@ -27,7 +27,7 @@
 #include "runner/run/fingerprint.h"
 #include "runner/run/ready.h"
 #include "runner/run/reporting.h"
-#include "runner/run/scan/scan_program.h"
+#include "runner/scan/scan_program.h"
 #include "runner/run/variables.h"
 
 namespace compat::cli {
@@ -236,7 +236,7 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
         const auto record = read_record(run.record);
         if (record.with_torch > 0)
             if (const auto scan =
-                    run::scan_program({request.words, run.cwd, program->python}, record))
+                    scan::scan_program({request.words, run.cwd, program->python}, record))
                 run.scan = display::scan_words(*scan);
         print(stderr, "{}", display::program_report(run, record));
     }

@@ -1,5 +1,5 @@
 // `runner merge`: merges shards into one run.
-#include "runner/run/shards/merge.h"
+#include "runner/cluster/merge.h"
 
 #include "runner/cli/commands.h"
 
@@ -10,7 +10,7 @@ using config::Setting;
 namespace {
 
 Action add_merge(CLI::App& app, config::Invocation& invocation) {
-    auto request = std::make_shared<run::MergeRequest>();
+    auto request = std::make_shared<cluster::MergeRequest>();
     auto* const folders =
         app.add_option("FOLDER", request->folders,
                        "a shard's folder, or a results folder with shards; not needed with --plan")
@@ -26,7 +26,7 @@ Action add_merge(CLI::App& app, config::Invocation& invocation) {
         ->needs(plan)
         ->needs(missing);
     return exits_with_code(
-        [request, &invocation] { return run::merge_shards(*request, invocation); });
+        [request, &invocation] { return cluster::merge_shards(*request, invocation); });
 }
 
 }  // namespace

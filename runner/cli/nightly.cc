@@ -1,5 +1,5 @@
 // `runner nightly`: runs a matrix of suites and columns, compares, and writes the site.
-#include "runner/run/nightly/nightly.h"
+#include "runner/nightly/nightly.h"
 
 #include "runner/cli/commands.h"
 #include "runner/cli/options/run_options.h"
@@ -11,7 +11,7 @@ using config::Setting;
 namespace {
 
 Action add_nightly(CLI::App& app, config::Invocation& invocation) {
-    auto request = std::make_shared<run::NightlyRequest>();
+    auto request = std::make_shared<nightly::NightlyRequest>();
     app.add_option("FILE", request->file, "a nightly.json: suites, columns, where results go")
         ->required();
     app.add_flag("--resume", request->resume, "resume the latest interrupted night");
@@ -19,7 +19,7 @@ Action add_nightly(CLI::App& app, config::Invocation& invocation) {
                  "print cells, modules and expected time without running them");
     add_verbosity(app, request->verbosity);
     return exits_with_code([request, &invocation] {
-        return run::run_nightly(*request, invocation, parse_stored_command);
+        return nightly::run_nightly(*request, invocation, parse_stored_command);
     });
 }
 

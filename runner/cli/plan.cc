@@ -5,7 +5,7 @@
 #include "runner/cli/options/checks.h"
 #include "runner/cli/options/run_options.h"
 #include "runner/plan/cut.h"
-#include "runner/run/shards/plan_shards.h"
+#include "runner/cluster/plan_shards.h"
 #include "suites/units.h"
 
 namespace compat::cli {
@@ -15,7 +15,7 @@ using config::Setting;
 namespace {
 
 Action add_plan(CLI::App& app, config::Invocation& invocation) {
-    auto request = std::make_shared<run::PlanRequest>();
+    auto request = std::make_shared<cluster::PlanRequest>();
     app.add_option("SUITE", request->run.suite, kSuiteHelp)->required();
     add_selection(app, request->run, invocation.flags);
     add_conditions(app, request->run);
@@ -40,7 +40,7 @@ Action add_plan(CLI::App& app, config::Invocation& invocation) {
         ->type_name("FILE")
         ->required();
     return exits_with_code(
-        [request, &invocation] { return run::plan_shards(*request, invocation); });
+        [request, &invocation] { return cluster::plan_shards(*request, invocation); });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // `runner porting`: compares a suite on plain CPU and on simulated devices.
-#include "runner/run/porting/porting.h"
+#include "runner/porting/porting.h"
 
 #include "runner/cli/commands.h"
 #include "runner/cli/options/run_options.h"
@@ -11,7 +11,7 @@ using config::Setting;
 namespace {
 
 Action add_porting(CLI::App& app, config::Invocation& invocation) {
-    auto request = std::make_shared<run::PortingRequest>();
+    auto request = std::make_shared<porting::PortingRequest>();
     auto* suite = app.add_option("SUITE", request->run.suite, kSuiteHelp);
     add_selection(app, request->run, invocation.flags);
     app.add_option("--runs", request->runs, "compare stored runs instead")
@@ -25,7 +25,7 @@ Action add_porting(CLI::App& app, config::Invocation& invocation) {
         if (request->run.suite.empty() && request->runs.empty())
             return fail(ErrorKind::usage, "porting: no suite and no runs to compare",
                         "name a SUITE, or stored runs with --runs");
-        return run::porting(*request, invocation);
+        return porting::porting(*request, invocation);
     });
 }
 

@@ -1,5 +1,6 @@
 // `runner rerun`: runs part of a stored run again, as a new run.
 #include "runner/cli/commands.h"
+#include "runner/cluster/run_on_slurm.h"
 #include "runner/cli/options/run_options.h"
 #include "runner/run/resume.h"
 
@@ -17,8 +18,9 @@ Action add_rerun(CLI::App& app, config::Invocation& invocation) {
     app.add_flag("--flaky", request->flaky, "rerun flaky tests");
     app.add_flag("--not-run", request->not_run, "rerun tests and modules that did not run");
     add_verbosity(app, request->verbosity);
-    return exits_with_code(
-        [request, &invocation] { return run::rerun(*request, invocation, parse_stored_command); });
+    return exits_with_code([request, &invocation] {
+        return run::rerun(*request, invocation, parse_stored_command, cluster::run_here_or_there);
+    });
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "runner/archive/results.h"
 #include "runner/config/settings.h"
-#include "runner/run/archived/unpacked.h"
+#include "runner/cluster/unpacked.h"
 #include "runner/store/store.h"
 
 namespace compat::cli {
@@ -25,14 +25,14 @@ struct Results {
     });
 }
 [[nodiscard]] inline Expected<Results> open_existing(const config::Invocation& invocation) {
-    return run::place_of({}, invocation).and_then([](const run::RunPlace& place) {
+    return cluster::place_of({}, invocation).and_then([](const cluster::RunPlace& place) {
         return open_existing(place.results);
     });
 }
 // Also where `run` is an archive of one, which is then replaced by the run's name.
 [[nodiscard]] inline Expected<Results> open_existing(const config::Invocation& invocation,
                                                      std::string& run) {
-    return run::place_of(run, invocation).and_then([&](run::RunPlace&& place) {
+    return cluster::place_of(run, invocation).and_then([&](cluster::RunPlace&& place) {
         run = std::move(place.run);
         return open_existing(place.results);
     });

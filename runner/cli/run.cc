@@ -7,8 +7,9 @@
 #include "runner/cli/options/checks.h"
 #include "runner/cli/options/help_format.h"
 #include "runner/cli/options/run_options.h"
+#include "runner/cluster/run_on_slurm.h"
 #include "runner/run/run_suite.h"
-#include "runner/run/shards/plan_shards.h"
+#include "runner/cluster/plan_shards.h"
 
 namespace compat::cli {
 
@@ -66,8 +67,8 @@ Action add_run(CLI::App& app, config::Invocation& invocation) {
     add_options(app, *request, invocation.flags);
     return exits_with_code([request, &invocation] {
         return request->plan.empty()
-                   ? run::run_suite(*request, invocation)
-                   : run::run_planned_shard(*request, invocation, parse_stored_command);
+                   ? run::run_suite(*request, invocation, cluster::run_here_or_there)
+                   : cluster::run_planned_shard(*request, invocation, parse_stored_command);
     });
 }
 

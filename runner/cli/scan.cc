@@ -13,7 +13,7 @@
 #include "runner/display/scan_json.h"
 #include "runner/display/scan_report.h"
 #include "runner/prepare/share.h"
-#include "runner/run/scan/scan_sources.h"
+#include "runner/scan/scan_sources.h"
 
 namespace compat::cli {
 
@@ -37,13 +37,13 @@ struct ScanRequest {
 };
 
 // The Python that reads the sources, and the version of torch that replacements are for.
-Expected<run::Sources> sources_of(const ScanRequest& request, const config::Settings& settings,
+Expected<scan::Sources> sources_of(const ScanRequest& request, const config::Settings& settings,
                                   const prepare::Share& share) {
     const std::string given = settings.text(Setting::python);
     if (given.empty())
-        return run::Sources{request.paths, settings.text(Setting::base_python), request.torch};
+        return scan::Sources{request.paths, settings.text(Setting::base_python), request.torch};
     return prepare::probe(given, share).map([&](const prepare::Environment& environment) {
-        return run::Sources{request.paths, environment.python,
+        return scan::Sources{request.paths, environment.python,
                             request.torch.empty() ? environment.torch_version : request.torch};
     });
 }
@@ -70,7 +70,7 @@ Expected<void> check_request(const ScanRequest& request) {
 void warn_of_other_folder(const ScanRequest& request, const std::string& record,
                           const fs::path& folder) {
     std::vector<std::string> scanned;
-    for (const std::string& path : request.paths) scanned.push_back(run::real_path(path).string());
+    for (const std::string& path : request.paths) scanned.push_back(scan::real_path(path).string());
     print(stderr, "runner: {}\n",
           printable(fmt::format("nothing in {} is of the scanned code: its events are in {}, the "
                                 "scan is of {}; scan the folder that it was recorded in",
@@ -82,7 +82,7 @@ Expected<ExitCode> scan_or_fix(const ScanRequest& request, const config::Invocat
     const auto share = prepare::find_share();
     if (!share) return tl::unexpected(share.error());
     config::Invocation own = invocation;
-    if (request.fix && request.torch.empty()) own.project = run::project_above(request.paths);
+    if (request.fix && request.torch.empty()) own.project = scan::project_above(request.paths);
     const auto settings = config::Settings::resolve(own, nullptr);
     if (!settings) return tl::unexpected(settings.error());
     const auto sources = sources_of(request, *settings, *share);
@@ -90,10 +90,10 @@ Expected<ExitCode> scan_or_fix(const ScanRequest& request, const config::Invocat
     if (request.fix)
         return fix_sources({request.paths, sources->torch, request.write, request.device},
                            request.patch, *settings, *share);
-    auto scan = run::scan_sources(*sources, *share);
+    auto scan = scan::scan_sources(*sources, *share);
     if (!scan) return tl::unexpected(scan.error());
     if (!request.records.empty()) {
-        run::RecordsOfScan records(request.paths, *scan);
+        scan::RecordsOfScan records(request.paths, *scan);
         for (const std::string& record : request.records) {
             const auto elsewhere = records.read(record);
             if (!elsewhere) return tl::unexpected(elsewhere.error());

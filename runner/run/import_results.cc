@@ -17,7 +17,7 @@
 #include "runner/display/output.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/reporting.h"
-#include "runner/run/trends/series.h"
+#include "runner/site/series.h"
 
 namespace compat::run {
 
@@ -165,7 +165,7 @@ Expected<ExitCode> import_results(const ImportRequest& request,
         });
     if (!added) return tl::unexpected(added.error());
     made.keep();
-    if (auto note = note_of_later_run(*store, series, run.started); !note.empty())
+    if (auto note = site::note_of_later_run(*store, series, run.started); !note.empty())
         notes.insert(notes.begin(), std::move(note));
     print_notes(notes);
     print_notes(sums.notes);

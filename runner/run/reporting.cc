@@ -19,7 +19,7 @@
 #include "runner/display/columns.h"
 #include "runner/display/output.h"
 #include "runner/run/ci/github.h"
-#include "runner/run/comparison/baseline.h"
+#include "runner/compare/baseline.h"
 #include "runner/run/database_wait.h"
 #include "runner/store/comparable.h"
 
@@ -168,7 +168,7 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
         else
             note_gap_log(gaps.error());
         model.first_steps = reports::first_steps(model);
-        auto changes = compare_with_past({&store, id});
+        auto changes = compare::compare_with_past({&store, id});
         if (!changes) return tl::unexpected(changes.error());
         if (*changes)
             model.changes = std::make_shared<const reports::CompareView>(std::move(**changes));

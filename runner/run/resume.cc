@@ -200,7 +200,7 @@ Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invoca
 }
 
 Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& invocation,
-                         const ParseCommand& parse) {
+                         const ParseCommand& parse, const RunOnce& once) {
     if (!request.failed && !request.flaky && !request.not_run)
         return fail(ErrorKind::usage, "rerun: no tests are selected",
                     "use --failed, --flaky or --not-run, or several of them");
@@ -238,7 +238,7 @@ Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& 
         return fail(ErrorKind::nothing_selected, "that run has no such tests", {},
                     loaded_run->run.id);
     loaded_run->request.targets.assign(targets.begin(), targets.end());
-    return run_suite(loaded_run->request, loaded_run->invocation);
+    return run_suite(loaded_run->request, loaded_run->invocation, once);
 }
 
 }  // namespace compat::run

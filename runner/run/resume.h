@@ -47,6 +47,6 @@ using ParseCommand = std::function<Expected<StoredCommand>(const std::vector<std
                                             const ParseCommand& parse);
 [[nodiscard]] Expected<ExitCode> rerun(const RerunRequest& request,
                                        const config::Invocation& invocation,
-                                       const ParseCommand& parse);
+                                       const ParseCommand& parse, const RunOnce& once);
 
 }  // namespace compat::run

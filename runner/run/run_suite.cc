@@ -18,8 +18,7 @@
 #include "runner/run/database_wait.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/new_run.h"
-#include "runner/run/slurm/run_on_slurm.h"
-#include "runner/run/trends/series.h"
+#include "runner/site/series.h"
 
 namespace compat::run {
 
@@ -85,7 +84,8 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     run.folder = run.results / "runs" / run.id;
     if (request.on_begin) request.on_begin(run.id);
     if (!is_shard)
-        if (auto note = note_of_later_run(*store, series_of(ready), run.started); !note.empty())
+        if (auto note = site::note_of_later_run(*store, series_of(ready), run.started);
+            !note.empty())
             execution.notes.push_back(std::move(note));
     execution.plan = run_plan_of(*fresh, request);
     for (auto& job : plan->jobs)
@@ -149,25 +149,13 @@ void print_noise(const analysis::Comparison& compared) {
           counted(static_cast<long>(compared.runs()), "run"));
 }
 
-// A shard of a plan runs where it was started.
-bool goes_to_slurm(const RunRequest& request, const config::Invocation& invocation) {
-    const bool is_shard = !request.shard.empty() && !invocation.flags.contains(Setting::on);
-    return !request.part && !is_shard && !request.dry_run &&
-           config::text_before_suite(invocation, Setting::on) == "slurm";
-}
-
-Expected<RunResult> run_here_or_there(const RunRequest& request,
-                                      const config::Invocation& invocation) {
-    return goes_to_slurm(request, invocation) ? run_on_slurm(request, invocation)
-                                              : run_once(request, invocation);
-}
-
-Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& invocation) {
+Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& invocation,
+                                const RunOnce& once) {
     std::vector<ExitCode> codes;
     analysis::Comparison compared;
     for (int i = 1; i <= request.repeat; ++i) {
         if (request.verbosity >= 0) print("\nrun {} of {}\n", i, request.repeat);
-        const auto result = run_here_or_there(request, invocation);
+        const auto result = once(request, invocation);
         if (!result) return tl::unexpected(result.error());
         codes.push_back(result->code);
         const size_t run = compared.add_run();
@@ -184,11 +172,10 @@ Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& in
 
 }  // namespace
 
-Expected<ExitCode> run_suite(const RunRequest& request, const config::Invocation& invocation) {
-    if (request.repeat > 1 && !request.dry_run) return run_repeated(request, invocation);
-    return run_here_or_there(request, invocation).map([](const RunResult& result) {
-        return result.code;
-    });
+Expected<ExitCode> run_suite(const RunRequest& request, const config::Invocation& invocation,
+                             const RunOnce& once) {
+    if (request.repeat > 1 && !request.dry_run) return run_repeated(request, invocation, once);
+    return once(request, invocation).map([](const RunResult& result) { return result.code; });
 }
 
 }  // namespace compat::run

@@ -68,7 +68,13 @@ struct RunResult {
 // Of the run's id: the settings' name, or another for a run that keeps going.
 [[nodiscard]] std::string series_of(const Ready& ready);
 
+// Makes one run: here (run_once), or wherever the caller decides (runner/cluster/run_on_slurm.h).
+using RunOnce =
+    std::function<Expected<RunResult>(const RunRequest& request, const config::Invocation&)>;
+
+// As often as `repeat` says.
 [[nodiscard]] Expected<ExitCode> run_suite(const RunRequest& request,
-                                           const config::Invocation& invocation);
+                                           const config::Invocation& invocation,
+                                           const RunOnce& once);
 
 }  // namespace compat::run

@@ -16,9 +16,9 @@
 #include "runner/base/files/run_folder_name.h"
 #include "runner/base/secrets.h"
 #include "runner/display/device_lines.h"
-#include "runner/run/comparison/baseline.h"
+#include "runner/compare/baseline.h"
 #include "runner/run/reporting.h"
-#include "runner/run/site/read_site.h"
+#include "runner/site/read_site.h"
 #include "runner/serve/address.h"
 #include "runner/store/comparable.h"
 
@@ -173,8 +173,8 @@ Expected<MadePage> PageMakers::comparison(const std::string& baseline,
     if (ids[0] != baseline || ids[1] != run)
         return redirection_to(comparison_address(ids[0], ids[1]));
     builder.watch(std::move(folders));
-    const run::RunDatabase database{*store, results_};
-    return run::compare(database, database, {ids, false, {}})
+    const compare::RunDatabase database{*store, results_};
+    return compare::compare(database, database, {ids, false, {}})
         .map([&](const reports::CompareView& view) {
             reports::compare_parts(view, builder.sink());
             return std::move(builder.page);
@@ -223,24 +223,24 @@ Expected<MadePage> PageMakers::site(const std::string& name) const {
     PageBuilder builder("/site/" + name + "/");
     builder.watch({results_ / "latest"});  // changes with each run that ends
     const auto read = store->snapshot([&]() -> Expected<void> {
-        auto site = run::SiteReader::open(*store, results_);
+        auto site = site::SiteReader::open(*store, results_);
         if (!site) return tl::unexpected(site.error());
         if (name == "index.html")
             return site->matrix().map(
                 [&](const reports::SiteView& view) { reports::site_parts(view, builder.sink()); });
-        for (const run::SiteBadge& badge : site->badges())
+        for (const site::SiteBadge& badge : site->badges())
             if (badge.file == name) {
                 builder.page.document =
                     make_part(reports::badge_svg(site->suites()[badge.suite].cells[badge.cell]));
                 builder.page.type = "image/svg+xml";
                 return {};
             }
-        for (const run::SiteSuite& suite : site->suites()) {
+        for (const site::SiteSuite& suite : site->suites()) {
             if (name == suite.folder + "index.html")
                 return site->suite(suite).map([&](const reports::SuiteView& view) {
                     reports::suite_parts(view, builder.sink());
                 });
-            for (const run::TestsPage& page : suite.pages)
+            for (const site::TestsPage& page : suite.pages)
                 if (name == suite.folder + page.name)
                     return site->tests(suite, page).map([&](const reports::SiteTests& view) {
                         reports::tests_parts(view, builder.sink());

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "runner/base/files.h"
-#include "runner/run/comparison/baseline.h"
+#include "runner/compare/baseline.h"
 #include "tests/bench/good.h"
 
 namespace {
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
     auto store = good(store::Store::open(folder / "runner.db"));
     if (is_new) fill(store, modules);
     const auto since = std::chrono::steady_clock::now();
-    const auto view = good(run::compare({store, folder}, {store, folder}, {}));
+    const auto view = good(compare::compare({store, folder}, {store, folder}, {}));
     const std::string text = compare_text(view, 3);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - since;
     rusage usage{};

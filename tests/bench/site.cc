@@ -11,8 +11,8 @@
 #include <filesystem>
 
 #include "runner/base/files.h"
-#include "runner/run/site/write_site.h"
-#include "runner/run/trends/blame.h"
+#include "runner/site/write_site.h"
+#include "runner/site/blame.h"
 #include "runner/store/store_impl.h"
 #include "tests/bench/good.h"
 
@@ -107,10 +107,10 @@ int main(int argc, char** argv) {
     const auto listed = timed("listing the runs", [&] { return good(store.runs()); });
     const std::string test =
         module_of(0, 0, std::min(tests, kTestsOfModule)).attempts[0].record.cases[0].id;
-    (void)timed("blame", [&] { return good(run::blame(store, {test, {}, {}})); });
+    (void)timed("blame", [&] { return good(site::blame(store, {test, {}, {}})); });
     for (const char* what : {"site", "site again, nothing changed"}) {
         const auto site =
-            timed(what, [&] { return good(run::write_site(results, folder / "site")); });
+            timed(what, [&] { return good(site::write_site(results, folder / "site")); });
         fmt::print("    {} runs; {} files, {} MiB, {} changed\n", listed.size(), site.files,
                    site.bytes >> 20, site.changed);
     }

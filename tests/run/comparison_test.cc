@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <map>
 
-#include "runner/run/comparison/baseline.h"
+#include "runner/compare/baseline.h"
 #include "tests/support/temp_tree.h"
 
-namespace compat::run {
+namespace compat::compare {
 namespace {
 
 using parsers::State;
@@ -299,4 +299,4 @@ TEST_F(CompareStored, OneDeviceAloneIsAnError) {
 }
 
 }  // namespace
-}  // namespace compat::run
+}  // namespace compat::compare

@@ -1,11 +1,11 @@
 // Reading ahead: every module once and in order, and errors of either side end both.
-#include "runner/run/shards/module_queue.h"
+#include "runner/cluster/module_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 
-namespace compat::run {
+namespace compat::cluster {
 namespace {
 
 store::StoredModule module(int number) { return {std::to_string(number), {}, {}, {}}; }
@@ -61,4 +61,4 @@ TEST(ReadAhead, AnErrorOfTheStoreEndsTheReader) {
 }
 
 }  // namespace
-}  // namespace compat::run
+}  // namespace compat::cluster

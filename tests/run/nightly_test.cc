@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "runner/config/settings_table.h"
-#include "runner/run/nightly/night.h"
+#include "runner/nightly/night.h"
 #include "suites/schema.h"
 
-namespace compat::run {
+namespace compat::nightly {
 namespace {
 
 using testing::HasSubstr;
@@ -59,11 +59,12 @@ TEST(NightSummary, GivesEachCellOneVerdict) {
 TEST(NightSummary, EscapesAndListsWhatIsNew) {
     Night night;
     night.cells.push_back(cell_of("a\x1b[31m", ExitCode::unexpected_results));
-    UnexpectedTest test{"t\x1b::new", parsers::State::failed, BlameColumn{}, true, false};
-    test.blame->first_bad = BlameRun{"bad-run", {}, "", ""};
-    test.blame->last_good = BlameRun{"good-run", {}, "", ""};
-    test.blame->changed = ChangedBetween{true, {{"packages.numpy", "1", "2"}}};
-    night.cells[0].broken = {test, {"t::old", parsers::State::failed, BlameColumn{}, false, false}};
+    UnexpectedTest test{"t\x1b::new", parsers::State::failed, site::BlameColumn{}, true, false};
+    test.blame->first_bad = site::BlameRun{"bad-run", {}, "", ""};
+    test.blame->last_good = site::BlameRun{"good-run", {}, "", ""};
+    test.blame->changed = site::ChangedBetween{true, {{"packages.numpy", "1", "2"}}};
+    night.cells[0].broken = {test,
+                             {"t::old", parsers::State::failed, site::BlameColumn{}, false, false}};
     const std::string text = summary_text(night);
     EXPECT_THAT(text,
                 HasSubstr("first bad bad-run, last good good-run; changed: packages.numpy 1 -> 2"));
@@ -81,8 +82,8 @@ TEST(NightSummary, ListsAnEventOfSeveralColumnsOnce) {
         CellResult& cell =
             night.cells.emplace_back(cell_of("planets", ExitCode::unexpected_results));
         cell.cell.column = column;
-        UnexpectedTest test{"t::new", parsers::State::failed, BlameColumn{}, true, false};
-        test.blame->first_bad = BlameRun{std::string(column) + "-run", {}, "", ""};
+        UnexpectedTest test{"t::new", parsers::State::failed, site::BlameColumn{}, true, false};
+        test.blame->first_bad = site::BlameRun{std::string(column) + "-run", {}, "", ""};
         cell.broken = {test};
     }
     night.cells[2].broken[0].id = "t::other";
@@ -92,4 +93,4 @@ TEST(NightSummary, ListsAnEventOfSeveralColumnsOnce) {
 }
 
 }  // namespace
-}  // namespace compat::run
+}  // namespace compat::nightly

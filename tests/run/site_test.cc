@@ -4,14 +4,14 @@
 
 #include "runner/analysis/marks.h"
 #include "runner/config/settings_table.h"
-#include "runner/run/site/last_night.h"
-#include "runner/run/site/read_site.h"
-#include "runner/run/site/write_site.h"
-#include "runner/run/trends/blame.h"
+#include "runner/site/last_night.h"
+#include "runner/site/read_site.h"
+#include "runner/site/write_site.h"
+#include "runner/site/blame.h"
 #include "tests/store/samples.h"
 #include "tests/support/temp_tree.h"
 
-namespace compat::run {
+namespace compat::site {
 namespace {
 
 using parsers::State;
@@ -271,4 +271,4 @@ TEST(SiteBadge, IsEscapedAndSaysLessThanAllIsNotAll) {
 }
 
 }  // namespace
-}  // namespace compat::run
+}  // namespace compat::site

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runner/run/slurm/watch.h"
+#include "runner/cluster/watch.h"
 
-namespace compat::run {
+namespace compat::cluster {
 namespace {
 
 using Elements = std::vector<slurm::Element>;
@@ -96,4 +96,4 @@ TEST(SlurmWatch, IgnoresRowsOfNoElement) {
 }
 
 }  // namespace
-}  // namespace compat::run
+}  // namespace compat::cluster

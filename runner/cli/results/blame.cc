@@ -1,5 +1,5 @@
 // `runner blame`: since when a test is broken, and what changed then.
-#include "runner/run/trends/blame.h"
+#include "runner/site/blame.h"
 
 #include <fmt/format.h>
 
@@ -23,13 +23,13 @@ namespace {
 
 constexpr std::size_t kChangesShown = 12;
 
-std::string run_words(const run::BlameRun& run) {
+std::string run_words(const site::BlameRun& run) {
     return fmt::format("{}  {}{}{}", run.id, iso8601(run.started),
                        run.torch.empty() ? "" : "  torch " + printable(run.torch),
                        run.commit.empty() ? "" : "  commit " + printable(run.commit));
 }
 
-std::string standing_words(const run::BlameColumn& column) {
+std::string standing_words(const site::BlameColumn& column) {
     using analysis::Standing;
     const analysis::Ledger& ledger = column.ledger;
     switch (ledger.standing) {
@@ -46,7 +46,7 @@ std::string standing_words(const run::BlameColumn& column) {
     return "does not run";
 }
 
-void print_changes(const run::ChangedBetween& changed) {
+void print_changes(const site::ChangedBetween& changed) {
     if (!changed.known) {
         print("    changed    not known: a run has no fingerprint\n");
     } else if (changed.environment.empty()) {
@@ -61,7 +61,7 @@ void print_changes(const run::ChangedBetween& changed) {
               all.size() - kChangesShown);
 }
 
-void print_column(const run::BlameColumn& column, bool color) {
+void print_column(const site::BlameColumn& column, bool color) {
     constexpr std::size_t kIndent = 4;
     const std::size_t width = display::terminal_size().columns;
     print("\n{}: {}\n", printable(column.column), standing_words(column));
@@ -79,24 +79,24 @@ void print_column(const run::BlameColumn& column, bool color) {
               column.error_run);
 }
 
-Expected<ExitCode> print_blame(const run::BlameRequest& request,
+Expected<ExitCode> print_blame(const site::BlameRequest& request,
                                const config::Invocation& invocation) {
     const auto results = open_existing(invocation);
     if (!results) return tl::unexpected(results.error());
-    auto views = run::blame(results->store, request);
+    auto views = site::blame(results->store, request);
     if (!views && views.error().kind == ErrorKind::usage) {
         // The rest of the names are read only now.
         const auto only = only_test_with(*results, request.test, {}, views.error());
         if (!only) return tl::unexpected(only.error());
         if (*only == request.test) return tl::unexpected(views.error());
-        views = run::blame(results->store, {*only, request.series, request.column});
+        views = site::blame(results->store, {*only, request.series, request.column});
     }
     if (!views) return tl::unexpected(views.error());
     const bool color = display::use_color(config::text_before_suite(invocation, Setting::color));
     std::set<parsers::State> used;
-    for (const run::BlameView& view : *views) {
+    for (const site::BlameView& view : *views) {
         print("{}  ({})\n", printable(view.test), printable(view.suite));
-        for (const run::BlameColumn& column : view.columns) {
+        for (const site::BlameColumn& column : view.columns) {
             print_column(column, color);
             used.insert(column.states.begin(), column.states.end());
         }
@@ -107,7 +107,7 @@ Expected<ExitCode> print_blame(const run::BlameRequest& request,
 }
 
 Action add_blame(CLI::App& app, config::Invocation& invocation) {
-    auto request = std::make_shared<run::BlameRequest>();
+    auto request = std::make_shared<site::BlameRequest>();
     app.add_option("TEST", request->test, "id of a test, or a part that only it has")->required();
     app.add_option("--series", request->series, "only runs of this series")->type_name("NAME");
     app.add_option("--column", request->column,

@@ -49,7 +49,7 @@ void print_shard(const archive::ShardFolder& shard) {
 }
 
 Expected<ExitCode> list_runs(const config::Invocation& invocation) {
-    const auto place = run::place_of({}, invocation);
+    const auto place = cluster::place_of({}, invocation);
     if (!place) return tl::unexpected(place.error());
     const auto& folder = place->results;
     auto shards = archive::shard_folders(folder).shards;

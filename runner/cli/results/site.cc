@@ -2,7 +2,7 @@
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/display/output.h"
-#include "runner/run/site/write_site.h"
+#include "runner/site/write_site.h"
 
 namespace compat::cli {
 
@@ -14,8 +14,8 @@ namespace {
 Expected<ExitCode> write(const std::string& out, const config::Invocation& invocation) {
     return config::results_folder(invocation).and_then([&](const std::filesystem::path& results) {
         const auto beside = std::filesystem::absolute(results).parent_path() / "site";
-        return run::write_site(results, out.empty() ? beside : std::filesystem::absolute(out))
-            .map([](const run::WrittenSite& site) {
+        return site::write_site(results, out.empty() ? beside : std::filesystem::absolute(out))
+            .map([](const site::WrittenSite& site) {
                 print("{}\n", printable(site.index.string()));
                 print("{} ({}), {} changed, {} removed\n",
                       counted(static_cast<long>(site.files), "file"), size_words(site.bytes),

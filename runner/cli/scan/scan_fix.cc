@@ -13,7 +13,7 @@ namespace compat::cli {
 
 namespace {
 
-std::string outcome_words(const run::FixResult& fixed, bool written, const std::string& patch) {
+std::string outcome_words(const scan::FixResult& fixed, bool written, const std::string& patch) {
     return fmt::format("{} in {}{}", counted(fixed.changes, "change"), counted(fixed.files, "file"),
                        written          ? ", written"
                        : !patch.empty() ? "; patch: " + patch
@@ -22,7 +22,7 @@ std::string outcome_words(const run::FixResult& fixed, bool written, const std::
 
 }  // namespace
 
-Expected<ExitCode> fix_sources(const run::FixRequest& request, const std::string& patch,
+Expected<ExitCode> fix_sources(const scan::FixRequest& request, const std::string& patch,
                                const config::Settings& settings, const prepare::Share& share) {
     const auto say = [](std::string_view line) {
         display::print(stderr, "runner: {}\n", printable(line));
@@ -30,7 +30,7 @@ Expected<ExitCode> fix_sources(const run::FixRequest& request, const std::string
     if (request.torch.empty())
         return fail(ErrorKind::usage, "scan --fix: the version of torch is unknown",
                     "name the code's environment with --python, or a version with --torch");
-    const auto fixed = run::fix_sources(request, settings, share, say);
+    const auto fixed = scan::fix_sources(request, settings, share, say);
     if (!fixed) return tl::unexpected(fixed.error());
     if (!patch.empty()) {
         if (const auto put = write_file(std::filesystem::absolute(patch), fixed->patch); !put)

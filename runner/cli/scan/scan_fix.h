@@ -5,12 +5,12 @@
 #include <string>
 
 #include "runner/base/exit_code.h"
-#include "runner/run/scan/fix_sources.h"
+#include "runner/scan/fix_sources.h"
 
 namespace compat::cli {
 
 // `patch`: a file for the patch; empty: stdout, where the files are not written.
-[[nodiscard]] Expected<ExitCode> fix_sources(const run::FixRequest& request,
+[[nodiscard]] Expected<ExitCode> fix_sources(const scan::FixRequest& request,
                                              const std::string& patch,
                                              const config::Settings& settings,
                                              const prepare::Share& share);

@@ -1,0 +1,253 @@
+#include "runner/nightly/cell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "runner/analysis/expectations/judge.h"
+#include "runner/archive/results.h"
+#include "runner/cluster/run_on_slurm.h"
+#include "runner/compare/baseline.h"
+#include "runner/display/output.h"
+#include "runner/run/new_run.h"
+#include "runner/run/ready.h"
+#include "runner/run/run_suite.h"
+#include "runner/site/series.h"
+
+namespace compat::nightly {
+
+namespace {
+
+using config::Setting;
+
+struct CellCommand {
+    run::RunRequest request;
+    config::Invocation invocation;
+    bool on_slurm = false;
+};
+
+CellCommand command_of(const suites::NightlyCell& cell, const NightSettings& night) {
+    CellCommand command;
+    command.request.suite = cell.suite;
+    command.request.targets = cell.targets;
+    command.request.column = cell.column;
+    command.request.verbosity = night.verbosity;
+    command.invocation = night.invocation;
+    command.invocation.passed_on = cell.options;
+    command.invocation.suite = cell.suite;
+    config::Flags& flags = command.invocation.flags;
+    for (const auto& row : config::kSettings)
+        if (const auto given = cell.settings.find(std::string(row.key));
+            !row.key.empty() && given != cell.settings.end())
+            flags[row.setting] = given->second;
+    flags[Setting::results] = night.results.string();
+    flags[Setting::name] = cell.series;
+    flags.emplace(Setting::isolation, night.isolation);
+    command.on_slurm = cell.settings.contains("on");
+    return command;
+}
+
+Expected<std::optional<store::RunSummary>> stored_run(const store::Store& store,
+                                                      const std::string& id) {
+    auto runs = store.runs();
+    if (!runs) return tl::unexpected(runs.error());
+    const auto found =
+        std::find_if(runs->begin(), runs->end(), [&](const auto& run) { return run.id == id; });
+    if (found == runs->end()) return std::nullopt;
+    return std::move(*found);
+}
+
+// Where the night is resumed and the cell had begun.
+Expected<std::optional<store::RunSummary>> earlier_run(const std::string& begun,
+                                                       const NightSettings& night) {
+    if (begun.empty() || !archive::has_database(night.results)) return std::nullopt;
+    const auto store = archive::open_results(night.results);
+    if (!store) return tl::unexpected(store.error());
+    return stored_run(*store, begun);
+}
+
+struct Executed {
+    ExitCode code = ExitCode::ok;
+    std::string run{};  // empty: none is stored
+};
+
+Expected<Executed> execute(CellCommand command, const NightSettings& night,
+                           const std::string& begun) {
+    const auto earlier = earlier_run(begun, night);
+    if (!earlier) return tl::unexpected(earlier.error());
+    if (const auto& run = *earlier; run && run->end && run->end->complete) {
+        if (night.verbosity >= 0) display::print("complete already: {}\n", run->id);
+        return Executed{static_cast<ExitCode>(run->end->exit_code), run->id};
+    }
+    if (*earlier && !command.on_slurm) {
+        config::Invocation resumed = night.invocation;
+        resumed.flags[Setting::results] = night.results.string();
+        return run::resume_run({begun, night.verbosity}, resumed, night.parse)
+            .map([&](ExitCode code) {
+                return Executed{code, begun};
+            });
+    }
+    const auto ran = command.on_slurm ? cluster::run_on_slurm(command.request, command.invocation)
+                                      : run::run_once(command.request, command.invocation);
+    return ran.map([](const run::RunResult& result) { return Executed{result.code, result.id}; });
+}
+
+// The ids of the tests whose results nothing expects.
+struct Unexpected {
+    std::vector<std::pair<std::string, parsers::State>> broken;
+    std::size_t passes = 0;
+};
+
+Expected<Unexpected> unexpected_of(const store::Store& store, const store::StoredRun& run) {
+    const auto verdicts = store.verdicts(run.info.id);
+    if (!verdicts) return tl::unexpected(verdicts.error());
+    const auto expectations = analysis::expectations_of(run.info);
+    Unexpected found;
+    for (const auto& [id, state] : *verdicts) {
+        const auto judged = expectations.judge_state(id, state, run.info.framework);
+        if (judged.fit == analysis::Fit::unexpected_failure) found.broken.emplace_back(id, state);
+        if (judged.fit == analysis::Fit::unexpected_pass) ++found.passes;
+    }
+    return found;
+}
+
+// New ones first, then by id.
+void sort_tests(std::vector<UnexpectedTest>& tests) {
+    std::stable_sort(tests.begin(), tests.end(),
+                     [](const UnexpectedTest& a, const UnexpectedTest& b) {
+                         return std::pair(!a.is_new, a.id) < std::pair(!b.is_new, b.id);
+                     });
+}
+
+// `series`: of the run, up to it. Empty: the run is not complete, so it is judged by itself and
+// nothing is flaky.
+Expected<void> add_broken(const store::Store& store, const std::optional<site::Series>& series,
+                          const store::StoredRun& run, CellResult& result) {
+    const auto unexpected = unexpected_of(store, run);
+    if (!unexpected) return tl::unexpected(unexpected.error());
+    const auto& broken = unexpected->broken;
+    result.all_broken = broken.size();
+    if (broken.empty()) return {};
+    std::vector<std::string> ids;
+    for (const auto& [id, state] : broken) ids.push_back(id);
+    const auto flaky = series ? site::quarantined(store, *series, ids)
+                              : Expected<std::vector<std::string>>(std::vector<std::string>{});
+    if (!flaky) return tl::unexpected(flaky.error());
+    result.flaky = flaky->size();
+    const bool only_flaky = result.code == ExitCode::unexpected_results &&
+                            flaky->size() == ids.size() && unexpected->passes == 0;
+    if (only_flaky) result.code = ExitCode::ok;
+    for (const auto& [id, state] : broken) {
+        if (result.broken.size() == kBlamedTests) break;
+        UnexpectedTest& test = result.broken.emplace_back();
+        test.id = id;
+        test.state = state;
+        test.is_flaky = std::binary_search(flaky->begin(), flaky->end(), id);
+        if (!series) continue;
+        auto blame = site::blame_in(store, *series, id);
+        if (!blame) return tl::unexpected(blame.error());
+        test.blame = std::move(*blame);
+        test.is_new =
+            test.blame && test.blame->first_bad && test.blame->first_bad->id == result.run;
+    }
+    sort_tests(result.broken);
+    return {};
+}
+
+// What a flaky test did is no news.
+Expected<void> add_changes(const store::Store& store, const std::optional<site::Series>& series,
+                           const reports::Comparison& compared, CellResult& result) {
+    using analysis::ChangeClass;
+    result.changes = compared.counts;
+    for (const auto& [change, count] : {std::pair(ChangeClass::regressed, &CellResult::regressed),
+                                        std::pair(ChangeClass::fixed, &CellResult::fixed)}) {
+        result.*count = compared.count(change);
+        std::vector<std::string> ids;
+        for (const auto& test : compared.tests)
+            if (test.change == change) ids.push_back(test.id);
+        if (ids.empty() || !series) continue;
+        const auto flaky = site::quarantined(store, *series, ids);
+        if (!flaky) return tl::unexpected(flaky.error());
+        result.*count -= static_cast<std::int64_t>(flaky->size());
+    }
+    return {};
+}
+
+Expected<void> describe(const NightSettings& night, CellResult& result) {
+    const auto store = archive::open_results(night.results);
+    if (!store) return tl::unexpected(store.error());
+    auto found = stored_run(*store, result.run);
+    if (!found) return tl::unexpected(found.error());
+    if (!*found)
+        return fail(ErrorKind::nothing_selected, "no test was selected, so no run is stored");
+    result.stored = std::move(*found);
+    const auto run = store->load_run(result.run);
+    if (!run) return tl::unexpected(run.error());
+    return store->snapshot([&]() -> Expected<void> {
+        const auto series = site::series_until(*store, result.run);
+        if (!series) return tl::unexpected(series.error());
+        const auto compared = compare::compare_with_past({&*store, result.run});
+        if (!compared) return tl::unexpected(compared.error());
+        if (*compared && !(*compared)->columns.empty()) {
+            result.baseline = (*compared)->baseline.id;
+            const auto added = add_changes(*store, *series, (*compared)->columns.front(), result);
+            if (!added) return added;
+        }
+        return add_broken(*store, *series, *run, result);
+    });
+}
+
+}  // namespace
+
+CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night, std::string begun,
+                    const std::function<void(const std::string& id)>& on_begin) {
+    const SystemClock clock;
+    CellResult result{cell};
+    result.begun = true;
+    CellCommand command = command_of(cell, night);
+    command.request.on_begin = [&](const std::string& id) {
+        begun = id;
+        on_begin(id);
+    };
+    const SteadyTime start = clock.steady();
+    const auto ran = execute(std::move(command), night, std::string(begun));
+    result.seconds = std::chrono::duration<double>(clock.steady() - start).count();
+    result.began = begun;
+    if (!ran) {
+        result.code = exit_code_of(ran.error().kind);
+        result.problem = to_line(ran.error());
+        return result;
+    }
+    result.code = ran->code;
+    result.run = ran->run;
+    if (const auto described = describe(night, result); !described) {
+        result.code = worst(std::array{result.code, exit_code_of(described.error().kind)});
+        result.problem = to_line(described.error());
+    }
+    return result;
+}
+
+Expected<CellPlan> plan_cell(const suites::NightlyCell& cell, const NightSettings& night) {
+    const CellCommand command = command_of(cell, night);
+    const auto say = [](std::string_view) {};
+    auto fresh = run::open_new_run(command.request, command.invocation, say);
+    if (!fresh) return tl::unexpected(fresh.error());
+    if (auto made = run::make_ready(fresh->ready, run::Need::modules, say); !made)
+        return tl::unexpected(made.error());
+    std::vector<std::string> notes;
+    const auto past = run::past_of_results(night.results, fresh->ready.suite.name, notes);
+    const auto plan = run::plan_whole_run(*fresh, past, false);
+    if (!plan) return tl::unexpected(plan.error());
+    CellPlan planned{plan->jobs.size(), 0, 0, fresh->ready.settings.jobs()};
+    for (const auto& job : plan->jobs) {
+        const auto known = past.seconds.find(job.module);
+        if (known == past.seconds.end())
+            ++planned.unknown;
+        else
+            planned.seconds += known->second;
+    }
+    return planned;
+}
+
+}  // namespace compat::nightly

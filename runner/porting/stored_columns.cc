@@ -1,0 +1,166 @@
+#include "runner/porting/stored_columns.h"
+
+#include <fmt/format.h>
+
+#include <random>
+#include <utility>
+
+#include "reports/gaps.h"
+#include "reports/links.h"
+#include "runner/archive/results.h"
+#include "runner/archive/shards.h"
+#include "runner/base/names.h"
+#include "runner/run/reporting.h"
+#include "runner/store/gaps.h"
+
+namespace compat::porting {
+
+namespace fs = std::filesystem;
+using reports::Column;
+using reports::ColumnRow;
+using reports::kColumns;
+
+namespace {
+
+std::string link_to_report(const fs::path& folder, const fs::path& out) {
+    const fs::path report = run::report_to_open(folder).lexically_normal();
+    return reports::percent_encoded(report.lexically_relative(out).string());
+}
+
+// A run beside the columns. begin(model, link) takes the run, add(model, module) each stored
+// module.
+template <class Begin, class Add>
+Expected<void> read_further(const store::Store& store, const fs::path& results, const fs::path& out,
+                            const std::string& id, Begin begin, Add add) {
+    const auto run = store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    const fs::path folder = results / run->info.folder;
+    reports::ModelBuilder model(*run, {folder, out});
+    begin(model.run(), link_to_report(folder, out));
+    return store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+        add(model, std::move(module));
+        return {};
+    });
+}
+
+Expected<void> read_keep_going(const store::Store& store, const fs::path& results,
+                               const fs::path& out, const std::string& id,
+                               reports::PortingBuilder& builder) {
+    return read_further(
+        store, results, out, id,
+        [&](const auto& run, std::string link) { builder.begin_keep_going(run, std::move(link)); },
+        [&](auto& model, store::StoredModule module) {
+            builder.add_keep_going(model.view(std::move(module)));
+        });
+}
+
+Expected<void> read_random(const store::Store& store, const fs::path& results, const fs::path& out,
+                           const std::string& id, reports::PortingBuilder& builder) {
+    return read_further(
+        store, results, out, id,
+        [&](const auto& run, std::string link) { builder.begin_random(run, std::move(link)); },
+        [&](auto& model, store::StoredModule module) {
+            for (store::JobResult& attempt : module.attempts)
+                builder.add_random(model.view({module.path, {std::move(attempt)}, {}, {}}));
+        });
+}
+
+// Holds one stored module at a time.
+Expected<void> read_column(const store::Store& store, const fs::path& results, const fs::path& out,
+                           Column column, const std::string& id, reports::PortingBuilder& builder) {
+    const auto run = store.load_run(id);
+    if (!run) return tl::unexpected(run.error());
+    const fs::path folder = results / run->info.folder;
+    reports::ModelBuilder model(*run, {folder, out});
+    builder.begin(column, model.run());
+    const auto seen = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+        model.add(module);
+        builder.add(model.view(std::move(module)));
+        return {};
+    });
+    if (!seen) return seen;
+    reports::ReportModel whole = model.finish();
+    auto gaps = reports::gaps_of_run(store, id, results, out);
+    if (!gaps) return tl::unexpected(gaps.error());
+    whole.gaps = std::move(*gaps);
+    const auto hits = store::GapLog(store).hits(id);
+    if (!hits) return tl::unexpected(hits.error());
+    builder.end(whole, *hits, link_to_report(folder, out));
+    return {};
+}
+
+}  // namespace
+
+Expected<Columns> find_runs(const store::Store& store, const fs::path& results,
+                            const std::vector<std::string>& names) {
+    Columns columns;
+    for (ColumnRun& column : columns.runs)
+        column.why_missing = "not among the runs that are compared";
+    std::string suite;
+    for (const std::string& name : names) {
+        const auto id = archive::find_run(store, results, name);
+        if (!id) return tl::unexpected(id.error());
+        const auto run = store.load_run(*id);
+        if (!run) return tl::unexpected(run.error());
+        const auto unfit = [&] {
+            return fail(ErrorKind::usage, fmt::format("{} does not fit the other runs", *id),
+                        "name one run of each kind, all of one suite");
+        };
+        if (!suite.empty() && suite != run->info.suite) return unfit();
+        suite = run->info.suite;
+        if (run->info.keep_going) {
+            columns.kept_going.push_back(*id);
+            continue;
+        }
+        if (run->info.seeds > 0) {
+            const bool on_plain_cpu =
+                !run->info.shim && !run->info.simulated && run->info.device == "cpu";
+            if (!on_plain_cpu || !columns.random.empty()) return unfit();
+            columns.random = *id;
+            continue;
+        }
+        const auto column = reports::column_of(reports::ModelBuilder(*run, {}).run());
+        if (!column)
+            return fail(
+                ErrorKind::usage, fmt::format("{} cannot be compared", *id),
+                "plain CPU has --shim off, the others --simulate cuda, --simulate mps "
+                "--policy none with fallback on and off, and --simulate mps --policy missing "
+                "--fallback off");
+        ColumnRun& place = columns.runs[static_cast<size_t>(*column)];
+        if (!place.id.empty()) return unfit();
+        place = {*id, {}};
+    }
+    return columns;
+}
+
+Expected<Comparison> compare_columns(const Columns& columns, const store::Store& store,
+                                     const fs::path& results, const std::string& folder) {
+    std::string suite, series;
+    for (const ColumnRun& column : columns.runs) {
+        if (column.id.empty()) continue;
+        const auto run = store.load_run(column.id);
+        if (!run) return tl::unexpected(run.error());
+        suite = run->info.suite;
+        series = run->info.series;
+    }
+    const std::string id = make_run_id(series, SystemClock().wall(), std::random_device{}());
+    const fs::path out = folder.empty() ? results / "porting" / id : fs::absolute(folder);
+    reports::PortingBuilder builder(id, suite);
+    for (const ColumnRow& row : kColumns) {
+        const ColumnRun& column = columns.runs[static_cast<size_t>(row.column)];
+        if (!column.why_missing.empty())
+            builder.note_missing(row.column, column.why_missing, column.command);
+        if (column.id.empty()) continue;
+        if (auto read = read_column(store, results, out, row.column, column.id, builder); !read)
+            return tl::unexpected(read.error());
+    }
+    for (const std::string& kept : columns.kept_going)
+        if (auto read = read_keep_going(store, results, out, kept, builder); !read)
+            return tl::unexpected(read.error());
+    if (!columns.random.empty())
+        if (auto read = read_random(store, results, out, columns.random, builder); !read)
+            return tl::unexpected(read.error());
+    return Comparison{builder.finish(), out};
+}
+
+}  // namespace compat::porting

@@ -1,0 +1,29 @@
+// What the sources of a program use CUDA for, after it has run: so quick that nobody waits for it.
+// Not for whole projects (scan_sources.h).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parsers/devices.h"
+#include "runner/analysis/cuda_scan.h"
+
+namespace compat::scan {
+
+struct ProgramSources {
+    std::vector<std::string> words;  // the command line
+    std::filesystem::path cwd;
+    std::string python;
+};
+
+// Scans the program's script and its files with events in the record: those below the current
+// folder or the script's, without installed packages. Nothing: there is none, they are too many, or
+// it would take longer than kProgramScanSeconds.
+inline constexpr unsigned kProgramScanSeconds = 2;
+inline constexpr std::size_t kProgramScanFiles = 100;
+[[nodiscard]] std::optional<analysis::CudaScan> scan_program(const ProgramSources& program,
+                                                             const parsers::DevicesResult& record);
+
+}  // namespace compat::scan

@@ -1,0 +1,24 @@
+// Scans the own code of a suite that has run, for the page of `runner porting`. Not for the page
+// (reports/porting/cuda_uses.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "reports/porting/cuda_uses.h"
+#include "runner/store/store.h"
+
+namespace compat::scan {
+
+// Longer scans are given up.
+inline constexpr unsigned kSuiteScanSeconds = 120;
+
+// Of the source that the run `id` had. `marks`: the run redirects CUDA, so that its device records
+// say what ran. `page`: the folder of the page, for links. Never fails: CudaUses::unknown says why
+// nothing is known.
+[[nodiscard]] reports::CudaUses scan_suite(const store::Store& store,
+                                           const std::filesystem::path& results,
+                                           const std::string& id, bool marks,
+                                           const std::filesystem::path& page);
+
+}  // namespace compat::scan

@@ -1,0 +1,27 @@
+// Where nights keep their summaries, and what the newest one says of cells that have no run. Not
+// for writing a summary (nightly/night.h).
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "reports/site/site.h"
+
+namespace compat::site {
+
+inline constexpr std::string_view kNights = "nights";  // in the results folder
+inline constexpr std::string_view kNightSummary = "summary.json";
+
+// The folder of the night that began last, whatever time it is named by. Empty: there is none with
+// a summary.
+[[nodiscard]] std::filesystem::path newest_night(const std::filesystem::path& results);
+// Makes it the newest one: nights/latest leads to it.
+void mark_newest(const std::filesystem::path& night);
+
+// The cells of the newest night that could not run. Empty, too, for a summary that cannot be read:
+// a site does without.
+[[nodiscard]] std::vector<reports::SiteProblem> cells_without_run(
+    const std::filesystem::path& results);
+
+}  // namespace compat::site

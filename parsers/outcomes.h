@@ -1,5 +1,5 @@
 // The outcomes that a framework counts for a test, and its words for them. Not for comparing
-// the sums (runner/analysis/accounting.h) nor for reading the line (closing.h).
+// the sums (runner/analysis/accounting.h) nor for reading the line (framework_summary.h).
 #pragma once
 
 #include <array>

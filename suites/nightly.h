@@ -1,5 +1,5 @@
 // The file nightly.json: which suites run in which columns, night after night (JSON with comments,
-// nightly.schema.json, docs/guide/nightly.md). Not here: running them (runner/run/nightly).
+// nightly.schema.json, docs/guide/nightly.md). Not here: running them (runner/nightly).
 #pragma once
 
 #include <cstdint>

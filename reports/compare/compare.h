@@ -1,6 +1,6 @@
 // A run beside a baseline, as pages show it: what differs in the environment, how many tests are in
 // each class, and the tests that differ, grouped by cause. Values in, values out. Not for reading
-// runs (runner/run/comparison) nor for devices side by side (porting/porting.h).
+// runs (runner/compare) nor for devices side by side (porting/porting.h).
 #pragma once
 
 #include <cstdint>

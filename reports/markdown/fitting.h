@@ -1,5 +1,5 @@
 // A Markdown page that stays within a size while it is filled: items of the least useful section
-// are dropped first. Keeps no more items than fit. Not for content (markdown.cc, porting_pages.cc).
+// are dropped first. Keeps no more items than fit. Not for content (markdown.cc, porting/pages.cc).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Compares a suite's runs on plain CPU and on simulated devices (kColumns): which tests differ,
-// why, and what to fix first. Values in, values out. Not for pages (porting_pages.h) nor for how
+// why, and what to fix first. Values in, values out. Not for pages (pages.h) nor for how
 // causes are judged (runner/analysis/judgement.h).
 #pragma once
 

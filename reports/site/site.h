@@ -1,6 +1,6 @@
 // The pages of a site as values: all suites, one suite, the tests of some of its modules; and their
 // JSON, which the page shows (html/web/src/site.ts). Addresses are relative to the site's folder.
-// Not for reading runs (runner/run/site) nor for one run's report (model.h).
+// Not for reading runs (runner/site) nor for one run's report (model.h).
 #pragma once
 
 #include <cstdint>

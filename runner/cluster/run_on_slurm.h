@@ -1,5 +1,5 @@
 // Runs a suite as one array job of Slurm: plans it, submits it, waits, and makes one run of the
-// shards. Not here: a shard on its node (shards/plan_shards.h, runner/slurm/shard.sh), and Slurm's
+// shards. Not here: a shard on its node (plan_shards.h, runner/slurm/shard.sh), and Slurm's
 // commands (runner/slurm/client.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Archives of runs (archive/run_archive.h) where a results folder or a run is named: they are
+// Archives of runs (archive/packed/run_archive.h) where a results folder or a run is named: they are
 // unpacked once, in the cache. Not here: their format.
 #pragma once
 

@@ -28,7 +28,7 @@ class PageMakers {
                                                 const std::string& run) const;
     [[nodiscard]] Expected<MadePage> test(const std::string& id) const;
     [[nodiscard]] Expected<MadePage> gap_log() const;
-    // A page of the site (run/site): `name` is its file, as `runner site` writes it.
+    // A page of the site (runner/site): `name` is its file, as `runner site` writes it.
     [[nodiscard]] Expected<MadePage> site(const std::string& name) const;
 
     // The folder of a run. Errors: usage, for an unknown one.

@@ -1,5 +1,5 @@
 // Talks to Slurm by its commands: sbatch, squeue, sacct, scontrol, scancel. Not here: what a
-// state means for a run (states.h, runner/run/slurm).
+// state means for a run (states.h, runner/cluster).
 //
 // The commands are asked for plain text with a separator, which every release since 20.02 writes.
 // Their JSON needs plugins that many installations lack, and its form changes between releases.

@@ -1,6 +1,6 @@
 // How a test's result in a run differs from its result in a baseline: one class for each test. It
 // refines Change (comparison.h), which knows states alone, by the failures' signatures and causes
-// and by noise. Pure. Not for who the baseline is (runner/run/comparison) nor for what a device
+// and by noise. Pure. Not for who the baseline is (runner/compare) nor for what a device
 // breaks (judgement.h).
 #pragma once
 

@@ -590,6 +590,12 @@ ModelBuilder::ModelBuilder(const store::StoredRun& run, ModelOptions options)
 ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder::~ModelBuilder() = default;
 
+std::string closed_words(const ReportModel& model) {
+    if (model.modules_without_result == 0) return ", all accounted for";
+    return fmt::format("; the tests of {} without a result are not counted",
+                       counted(model.modules_without_result, "module"));
+}
+
 const RunView& ModelBuilder::run() const { return impl_->run(); }
 void ModelBuilder::add(store::StoredModule module) { impl_->add(std::move(module)); }
 ReportModel ModelBuilder::finish() { return impl_->finish(); }

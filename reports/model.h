@@ -296,6 +296,9 @@ struct ReportModel {
     bool issue_texts = true;  // pages offer failing tests as such (issue_text.h)
 };
 
+// What follows the sum of a run whose counts add up: ", all accounted for".
+[[nodiscard]] std::string closed_words(const ReportModel& model);
+
 // Whether an accelerator was simulated and no test used it: their results say nothing about it.
 [[nodiscard]] bool is_device_unused(const ReportModel& model);
 struct WayToUseTheDevice {

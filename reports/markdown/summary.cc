@@ -104,15 +104,12 @@ std::string totals_words(const ReportModel& model) {
         if (totals.states[i] > 0)
             summands.push_back(fmt::format("{} {}", totals.states[i], parsers::kStateNames[i]));
     }
-    std::string closing = "all accounted for";
-    if (!model.accounting.closed)
-        closing = fmt::format("**not all accounted for: {} mismatches**",
-                              model.accounting.mismatches.size());
-    else if (model.modules_without_result > 0)
-        closing = fmt::format("without the tests of {} that gave no result",
-                              counted(model.modules_without_result, "module"));
+    const std::string closing = model.accounting.closed
+                                    ? closed_words(model)
+                                    : fmt::format(", **not all accounted for: {} mismatches**",
+                                                  model.accounting.mismatches.size());
     std::string text = fmt::format(
-        "{}\n{}\n{}\n\nAccounting: {} collected = {}, {}.\n", head, rule, counts, totals.collected,
+        "{}\n{}\n{}\n\nAccounting: {} collected = {}{}.\n", head, rule, counts, totals.collected,
         summands.empty() ? "0" : fmt::format("{}", fmt::join(summands, " + ")), closing);
     if (totals.flaky > 0)
         text += fmt::format("\n{} flaky: passed only in a later attempt.\n", totals.flaky);

@@ -1,6 +1,7 @@
 #include "runner/cli/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -98,7 +99,7 @@ std::optional<std::string> refuse_command(const std::vector<std::string>& words)
     if (words.size() > 1 && words[0] == "help" && !find_command(words[1])) {
         std::vector<std::string> known;
         for (const CommandRow& row : kCommands) known.emplace_back(row.name);
-        for (const std::string_view heading : config::kHeadings) known.push_back(topic_of(heading));
+        std::ranges::copy(help_topics(), std::back_inserter(known));
         const std::string guess = did_you_mean(nearest(words[1], known, 1));
         return fmt::format("no command and no topic is named \"{}\": {}", words[1],
                            guess.empty() ? "`runner help` lists them" : guess);
@@ -125,7 +126,8 @@ constexpr std::array<RemovedOption, 2> kRemovedOptions{
     {{"scan", "--verify",
       "write a patch with `scan --fix --patch FILE`, run the tests before and after `git apply "
       "FILE`, and ask `runner compare` what changed"},
-     {"doctor", "--on", "let a node say it: `srun runner doctor SUITE --results FOLDER`"}}};
+     {"doctor", "--on",
+      "\"Before the first run\" in docs/guide/slurm.md checks a cluster with `srun`"}}};
 
 // One sentence with advice.
 std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error) {
@@ -135,13 +137,17 @@ std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error)
         command = command->get_subcommands().front();
     const std::string advice = fmt::format("`{} --help` lists the options", path);
     if (dynamic_cast<const CLI::ValidationError*>(&error)) return error.what();
-    // "--shard: 1 required I/N missing", "SUITE excludes --plan"
-    static const RE2 no_value("(.*): \\d+ required (.*) missing"), excludes("(.*) excludes (.*)");
-    std::string option_name, other;
-    if (RE2::FullMatch(error.what(), no_value, &option_name, &other))
-        return fmt::format("{} needs a value, {}: {}", option_name, other, advice);
-    if (RE2::FullMatch(error.what(), excludes, &option_name, &other))
-        return fmt::format("{} and {} exclude each other: {}", other, option_name, advice);
+    std::string name, other;
+    // "--shard: 1 required I/N missing"
+    static const RE2 no_value("(.*): \\d+ required (.*) missing");
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) &&
+        RE2::FullMatch(error.what(), no_value, &name, &other))
+        return fmt::format("{} needs a value, {}: {}", name, other, advice);
+    // "SUITE excludes --plan"
+    static const RE2 excludes("(.*) excludes (.*)");
+    if (dynamic_cast<const CLI::ExcludesError*>(&error) &&
+        RE2::FullMatch(error.what(), excludes, &name, &other))
+        return fmt::format("{} and {} exclude each other: {}", other, name, advice);
     const auto extras = app.remaining(true);
     if (extras.empty() && command->get_require_subcommand_min() > 0) {
         std::string names;
@@ -262,11 +268,16 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
     invocation.argv.assign(argv, argv + argc);
     std::vector<Added> added = add_commands(app, invocation);
     // Commands that are added later inherit the footer.
+    const auto topics = help_topics();
+    const std::string topic_list =
+        fmt::format("{},\n{}.", fmt::join(topics.begin(), topics.begin() + 5, ", "),
+                    fmt::join(topics.begin() + 5, topics.end(), ", "));
     app.footer(
         "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
         "`runner help COMMAND` lists a command's options, `runner help TOPIC` those of a\n"
-        "run about selection, running, limits, redirection, isolation, environment,\n"
-        "verdict, output or shards.\n"
+        "run about one topic: " +
+        topic_list +
+        "\n"
         "SUITE is a shipped suite's name, a folder with a suite.json, or a project's\n"
         "folder. TARGET is a folder, file, glob or test in it. RUN is a stored run's id,\n"
         "latest, latest~1 or SUITE@latest.\n"
@@ -278,12 +289,12 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
         return static_cast<int>(ExitCode::usage);
     }
     if (argc > 2 && argv[1] == std::string_view("help") && !find_command(argv[2])) {
-        const auto heading = std::ranges::find(config::kHeadings, argv[2], topic_of);
-        const std::string text = heading == config::kHeadings.end()
-                                     ? ""
-                                     : options_under(*app.get_subcommand("run"), *heading);
-        display::print("{}", text);
-        if (!text.empty()) return static_cast<int>(ExitCode::ok);
+        const auto topic = std::ranges::find(topics, argv[2]);
+        if (topic != topics.end()) {
+            const auto heading = config::kHeadings[1 + (topic - topics.begin())];
+            display::print("{}", options_under(*app.get_subcommand("run"), heading));
+            return static_cast<int>(ExitCode::ok);
+        }
     }
     if (const auto refused = refuse_command({argv + 1, argv + argc})) {
         display::print(stderr, "runner: {}\n", printable(*refused));

@@ -154,12 +154,18 @@ Action add_doctor(CLI::App& app, config::Invocation& invocation) {
 
 Command doctor_command() {
     return {"check requirements and print the origin of each setting",
-            {Setting::jobs,      Setting::timeout,   Setting::test_timeout, Setting::retries,
-             Setting::results,   Setting::shim,      Setting::policy,       Setting::fallback,
-             Setting::warm,      Setting::confirm,   Setting::python,       Setting::root,
-             Setting::framework, Setting::name,      Setting::progress,     Setting::color,
-             Setting::device,    Setting::precision, Setting::simulate,     Setting::masquerade,
-             Setting::isolation},
+            {Setting::jobs,         Setting::timeout,
+             Setting::test_timeout, Setting::retries,
+             Setting::results,      Setting::shim,
+             Setting::policy,       Setting::fallback,
+             Setting::warm,         Setting::confirm,
+             Setting::python,       Setting::root,
+             Setting::framework,    Setting::name,
+             Setting::progress,     Setting::color,
+             Setting::device,       Setting::precision,
+             Setting::simulate,     Setting::masquerade,
+             Setting::isolation,    Setting::slurm_partition,
+             Setting::slurm_gres},
             "Options are those of `runner run`; doctor prints the value each would have.",
             add_doctor};
 }

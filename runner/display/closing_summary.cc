@@ -101,9 +101,7 @@ std::string accounting_words(const reports::ReportModel& model) {
     if (const size_t mismatches = model.accounting.mismatches.size(); !model.accounting.closed)
         return fmt::format("; NOT all accounted for, {} mismatch{}:", mismatches,
                            mismatches == 1 ? "" : "es");
-    if (model.modules_without_result == 0) return ", all accounted for";
-    return fmt::format("; the tests of {} without a result are not counted",
-                       counted(model.modules_without_result, "module"));
+    return reports::closed_words(model);
 }
 
 void print_expectations(const reports::ExpectationsView& view) {
@@ -141,7 +139,9 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
                             not_loaded < totals.modules ? fmt::format("{} of ", not_loaded) : "",
                             counted(std::max(not_loaded, totals.modules), "module"))
               : fmt::format("{} in {}: {}", counted(totals.collected, "test"),
-                            counted(totals.modules, "module"), count_words(counts)),
+                            counted(totals.modules, "module"),
+                            count_words(counts, model.modules_without_result > 0 ? "no result"
+                                                                                 : "no tests")),
           format_duration(std::chrono::duration<double>(model.run.duration_s)));
     print_load_failures(model);
     if (!no_test || !model.accounting.closed)
@@ -183,7 +183,8 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     print_counts("attribution", model.attributions, broken);
     if (totals.flaky > 0)
         print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
-    if (totals.collected == 0 && model.run.complete) print("no test was selected\n");
+    if (totals.collected == 0 && model.run.complete && model.modules_without_result == 0)
+        print("no test was selected\n");
     print("report: {}\n", report.string());
 }
 

@@ -25,7 +25,8 @@ constexpr size_t kBarLines = 8;  // of which the last says how it stands
 
 }  // namespace
 
-std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts) {
+std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts,
+                        std::string_view none) {
     std::string words;
     for (size_t i = 0; i < counts.size(); ++i) {
         if (counts[i] == 0) continue;
@@ -33,7 +34,7 @@ std::string count_words(const std::array<long, parsers::kStateNames.size()>& cou
         std::replace(state.begin(), state.end(), '_', ' ');
         words += fmt::format("{}{} {}", words.empty() ? "" : ", ", counts[i], state);
     }
-    return words.empty() ? "no tests" : words;
+    return words.empty() ? std::string(none) : words;
 }
 
 namespace {
@@ -289,7 +290,8 @@ void Display::module_done(const ModuleDone& done) {
     const bool good = record.outcome == ModuleOutcome::completed && !bad;
     const size_t digits = std::to_string(modules_).size();
     std::string rest =
-        fmt::format(" {}: {} ({}{})", printable(record.path), count_words(counts),
+        fmt::format(" {}: {} ({}{})", printable(record.path),
+                    count_words(counts, good || none ? "no tests" : "no result"),
                     format_duration(std::chrono::duration<double>(done.duration_s)),
                     done.attempts > 1 ? fmt::format(", {} attempts", done.attempts) : "");
     const bool not_loaded = record.outcome == ModuleOutcome::load_error;

@@ -118,7 +118,8 @@ class Display {
     std::string last_line_;  // of the JSON
 };
 
-// "3 passed, 1 failed", in the order of the states; "no tests" if all counts are 0.
-[[nodiscard]] std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts);
+// "3 passed, 1 failed", in the order of the states; `none` if all counts are 0.
+[[nodiscard]] std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts,
+                                      std::string_view none = "no tests");
 
 }  // namespace compat::display

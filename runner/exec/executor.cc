@@ -25,7 +25,9 @@ void Executor::release() {
     // The first jobs wait in one row, behind those that were added before all waiting ones.
     const auto is_first = [&](size_t index) { return index < first_jobs_; };
     const auto begin = std::ranges::find_if(waiting_, is_first);
-    std::sort(begin, std::find_if_not(begin, waiting_.end(), is_first));
+    std::sort(begin, std::find_if_not(begin, waiting_.end(), is_first), [&](size_t a, size_t b) {
+        return std::pair(jobs_[a].last, a) < std::pair(jobs_[b].last, b);
+    });
     start_more();
 }
 

@@ -98,16 +98,16 @@ Expected<std::vector<BlameView>> blame(const store::Store& store, const BlameReq
         return fail(ErrorKind::usage,
                     fmt::format("{} is in no such series or column", request.test),
                     fmt::format("it is in {}", fmt::join(others, ", ")));
-    // Runs that are not complete or not whole and stand alone have no history.
+    // Runs that are not complete, or ran a part and stand alone, have none.
     std::string without_history;
     if (!results->empty())
         without_history = fmt::format(
             "; {} has it{}", results->back().run,
             results->size() == 1 ? "" : fmt::format(", and {} more", results->size() - 1));
-    return fail(ErrorKind::usage,
-                fmt::format("no complete run of the whole suite has the test {}{}", request.test,
-                            without_history),
-                "`runner show RUN` prints what did not pass");
+    return fail(
+        ErrorKind::usage,
+        fmt::format("no run with a history has the test {}{}", request.test, without_history),
+        "`runner show RUN` prints what did not pass");
 }
 
 }  // namespace compat::site

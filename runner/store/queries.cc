@@ -368,46 +368,63 @@ std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run, std:
 }
 
 SuitePast past_of(Database& database, std::string_view suite) {
-    // Steps from path to path, and for each to its latest run with a usable first attempt: one that
-    // was cut short or never began has no meaningful duration. Runs of some of the module's tests
-    // count only where there is no other.
-    constexpr std::string_view kWhole = R"sql(
-            AND NOT EXISTS (
+    // Steps from path to path, and for each to its latest runs with a usable first attempt: one
+    // that was cut short or never began has no meaningful duration. A run of some of the module's
+    // tests, or with options that may choose them, counts only where none of these is whole; what
+    // failed in it since then has failed.
+    constexpr std::string_view kLatest = "ORDER BY run_started_ms DESC LIMIT 10";
+    constexpr std::string_view kPart = R"sql(
+            (module.run IN (SELECT run FROM part_of_suite) OR EXISTS (
                 SELECT 1
                 FROM attempt
-                WHERE attempt.module = module.id AND number = 1 AND only_ids <> '[]')
-            AND NOT EXISTS (SELECT 1 FROM json_each(run.subset) WHERE value = '-k'))sql";
-    constexpr std::string_view kDuration = R"sql(
-            SELECT attempt.duration_s
-            FROM module
-            CROSS JOIN run ON run.id = module.run
-            CROSS JOIN attempt ON attempt.module = module.id AND attempt.number = 1
-            WHERE module.suite = known.suite AND module.path = known.path
-                AND attempt.outcome NOT IN ('interrupted', 'spawn_failed', 'not_run'))sql";
-    constexpr std::string_view kFailed = R"sql(
-            SELECT module.failed OR module.errored OR module.crashed OR module.timed_out
-                OR (module.xpassed AND run.framework = 'unittest')
-            FROM module
-            CROSS JOIN run ON run.id = module.run
-            WHERE module.suite = known.suite AND module.path = known.path
-                AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id))sql";
-    const auto newest = [&](std::string_view rows, const std::string& which = "") {
-        constexpr std::string_view kNewest = "ORDER BY run_started_ms DESC LIMIT 1";
-        return fmt::format("coalesce(({0} {1} {2} {3}), ({0} {1} {3}))", rows, which, kWhole,
-                           kNewest);
+                WHERE attempt.module = module.id AND number = 1 AND only_ids <> '[]')) AS part)sql";
+    const auto duration = [&](std::string_view which) {
+        return fmt::format(R"sql(
+            (SELECT seconds
+            FROM (SELECT attempt.duration_s AS seconds, run_started_ms, {}
+                FROM module
+                CROSS JOIN attempt ON attempt.module = module.id AND attempt.number = 1
+                WHERE module.suite = known.suite AND module.path = known.path {}
+                    AND attempt.outcome NOT IN ('interrupted', 'spawn_failed', 'not_run')
+                {}) AS last_ten
+            ORDER BY part, run_started_ms DESC LIMIT 1))sql",
+                           kPart, which, kLatest);
     };
+    const std::string states = fmt::format(R"sql(
+            (SELECT module.failed OR module.errored OR module.crashed OR module.timed_out
+                OR (module.xpassed AND run.framework = 'unittest') AS failed, run_started_ms, {}
+            FROM module
+            CROSS JOIN run ON run.id = module.run
+            WHERE module.suite = known.suite AND module.path = known.path
+                AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id) AND {}
+            {}) AS last_ten)sql",
+                                           kPart, gives_verdicts("run"), kLatest);
+    const std::string failed = fmt::format(R"sql(
+            (SELECT max(failed)
+            FROM {0}
+            WHERE run_started_ms >= (
+                SELECT run_started_ms
+                FROM {0}
+                ORDER BY part, run_started_ms DESC LIMIT 1)))sql",
+                                           states);
     Statement row = database.prepare(fmt::format(
         R"sql(
             WITH RECURSIVE known (suite, path) AS (
                 SELECT id, (SELECT min(path) FROM module WHERE module.suite = suite.id)
                 FROM suite
-                WHERE name = ?
+                WHERE name = ?1
                 UNION ALL
                 SELECT suite, (SELECT min(module.path)
                 FROM module
                 WHERE module.suite = known.suite AND module.path > known.path)
                 FROM known
-                WHERE path IS NOT NULL)
+                WHERE path IS NOT NULL),
+            part_of_suite (run) AS MATERIALIZED (
+                SELECT run.id
+                FROM run
+                JOIN suite ON suite.id = run.suite
+                WHERE suite.name = ?1 AND EXISTS (
+                    SELECT 1 FROM json_each(subset) WHERE value IN ('-k', '--')))
             SELECT path, duration, whole_duration, failed, CASE WHEN failed THEN (
                 SELECT min(EXISTS (
                     SELECT 1
@@ -416,7 +433,7 @@ SuitePast past_of(Database& database, std::string_view suite) {
                         AND later.kind <> 'diagnostic'))
                 FROM (SELECT id, run FROM module
                     WHERE module.suite = past.suite AND module.path = past.path
-                    ORDER BY run_started_ms DESC LIMIT 10) AS last_ten
+                    {}) AS last_ten
                 CROSS JOIN attempt AS first
                     ON first.module = last_ten.id AND first.number = 1 AND first.forked
                 CROSS JOIN run ON run.id = last_ten.run
@@ -427,8 +444,7 @@ SuitePast past_of(Database& database, std::string_view suite) {
             FROM (SELECT suite, path, {} AS duration, {} AS whole_duration, {} AS failed
                 FROM known
                 WHERE path IS NOT NULL) AS past)sql",
-        gives_verdicts("run"), newest(kDuration), newest(kDuration, "AND sharded = 0"),
-        newest(kFailed, "AND " + gives_verdicts("run"))));
+        kLatest, gives_verdicts("run"), duration(""), duration("AND sharded = 0"), failed));
     row.bind(1, suite);
     SuitePast past;
     while (row.step()) {

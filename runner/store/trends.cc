@@ -73,7 +73,8 @@ Expected<std::vector<TestResult>> results_of_test(const Store& store, std::strin
             CROSS JOIN run ON run.suite = test.suite
             CROSS JOIN result ON result.run = run.id AND result.test = test.id
                 AND result.verdict = 1
-            WHERE test.case_id = ?1)sql");
+            WHERE test.case_id = ?1
+            ORDER BY run.started_ms, run.id)sql");
         row.bind(1, test);
         std::vector<TestResult> results;
         while (row.step()) results.push_back({row.text(0), row.integer(1), state_column(row, 2)});

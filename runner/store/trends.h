@@ -47,7 +47,7 @@ struct TestResult {
 // Sorted by path. Without diagnostic attempts.
 [[nodiscard]] Expected<std::vector<ModuleCounts>> module_counts(const Store& store,
                                                                 std::string_view run);
-// In every run that has the test, in no order. Empty for an unknown test.
+// In every run that has the test, oldest first. Empty for an unknown test.
 [[nodiscard]] Expected<std::vector<TestResult>> results_of_test(const Store& store,
                                                                 std::string_view test);
 // Ids of the tests of these results, in their order.

@@ -193,7 +193,7 @@ def test_blame_names_a_run_that_stands_alone(runner, python, write_suite):
     (suite / "tests/test_q.py").unlink()
     runner(suite, "--python", python, "--shim", "off")
     blamed = runner("blame", test)
-    assert blamed.code == 2 and f"no complete run of the whole suite has the test {test}; {part} has it: " in blamed.err
+    assert blamed.code == 2 and f"no run with a history has the test {test}; {part} has it: " in blamed.err
 
 
 def test_runs_that_differ_in_nothing_show_only_noise(history):

@@ -112,27 +112,29 @@ TEST_F(ExecutorTest, AfterItHeldJobsStartInTheGivenOrderAgain) {
     executor = std::make_unique<Executor>(launcher, clock, Settings{.parallel = 2},
                                           [&](const RunEvent& event) {
                                               const auto* end = std::get_if<JobFinished>(&event);
-                                              if (!end || end->job != 1) return;
+                                              if (!end || end->job != 2) return;
                                               std::vector<Job> again(1);
                                               again[0].name = "fresh 1 again";
                                               executor->add(std::move(again));
                                           });
     std::vector<Job> jobs;
-    for (const auto* name : {"warm long", "fresh 1", "fresh 2", "warm short", "fresh 3"}) {
+    for (const auto* name : {"last", "warm long", "fresh 1", "fresh 2", "warm short", "fresh 3"}) {
         Job job;
         job.name = name;
         job.warm = job.name.starts_with("warm");
+        job.last = job.name == "last";
         jobs.push_back(job);
     }
     executor->begin(std::move(jobs), true);
     EXPECT_THAT(launcher.order, ElementsAre("fresh 1"));
     launcher.end("fresh 1");
     executor->release();
-    for (const auto* name : {"fresh 1 again", "warm long", "fresh 2", "warm short", "fresh 3"})
+    for (const auto* name :
+         {"fresh 1 again", "warm long", "fresh 2", "warm short", "fresh 3", "last"})
         launcher.end(name);
     EXPECT_TRUE(executor->done());
     EXPECT_THAT(launcher.order, ElementsAre("fresh 1", "fresh 1 again", "warm long", "fresh 2",
-                                            "warm short", "fresh 3"));
+                                            "warm short", "fresh 3", "last"));
 }
 
 TEST_F(ExecutorTest, AloneJobsKeepTheirOrderWhileItHolds) {

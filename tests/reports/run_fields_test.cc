@@ -11,6 +11,7 @@
 
 #include "reports/json_parts.h"
 #include "runner/base/files.h"
+#include "runner/store/comparable.h"
 #include "tests/paths.h"
 
 namespace compat::reports {
@@ -44,14 +45,16 @@ TEST(RunFields, AreThoseOfTheReportsSchemaAndOfThePagesType) {
     EXPECT_EQ(typed, written);
 }
 
-TEST(RunFields, NamesOfKeysColumnsAndSharedFactsAreUnique) {
+// A key has a part for each field that separates runs, whatever its type.
+TEST(RunFields, NamesAreUniqueAndEachThatSeparatesIsPartOfTheKey) {
     std::set<std::string_view> keys, columns, shared;
-    std::size_t count = 0, shared_count = 0;
+    std::size_t count = 0, shared_count = 0, separating = 0;
     const RunInfo any;
     run_fields(any, [&](const RunField& field, const auto&) {
         ++count;
         keys.insert(field.key);
         columns.insert(field.column);
+        separating += field.separates;
         if (field.shared.empty()) return;
         ++shared_count;
         shared.insert(field.shared);
@@ -59,6 +62,7 @@ TEST(RunFields, NamesOfKeysColumnsAndSharedFactsAreUnique) {
     EXPECT_EQ(keys.size(), count);
     EXPECT_EQ(columns.size(), count);
     EXPECT_EQ(shared.size(), shared_count);
+    EXPECT_EQ(store::comparable_key(any).size(), separating);
 }
 
 }  // namespace

@@ -588,7 +588,7 @@ TEST_F(StoreTest, ThePastOfASuiteIsThatOfTheLatestRunOfEachModule) {
     EXPECT_THAT(past->failed, ElementsAre("c.py"));
 }
 
-TEST_F(StoreTest, RunsOfSomeTestsOfAModuleSayNothingOfItsPastWhereAWholeOneDoes) {
+TEST_F(StoreTest, RunsOfSomeTestsOfAModuleAreItsPastOnlyWhereNoneIsWhole) {
     const auto save = [&](const RunInfo& info, const char* path, double seconds, bool good,
                           std::vector<std::string> only = {}) {
         JobResult job = samples::job(path);
@@ -597,24 +597,33 @@ TEST_F(StoreTest, RunsOfSomeTestsOfAModuleSayNothingOfItsPastWhereAWholeOneDoes)
         if (good) job.record.cases = {samples::test("t", parsers::State::passed)};
         ASSERT_TRUE(store.save_job(info.id, job));
     };
-    RunInfo whole = samples::run("whole", 1), of_file = samples::run("of_file", 2),
-            of_test = samples::run("of_test", 3), of_keyword = samples::run("of_keyword", 4);
-    whole.subset.clear();
-    of_file.subset = {"b.py"};
-    of_test.subset = {"a.py::A::t"};
-    of_keyword.subset = {"-k", "t"};
-    for (const RunInfo& info : {whole, of_file, of_test, of_keyword})
-        ASSERT_TRUE(store.begin_run(info));
+    const auto run = [&](const std::string& id, int second, Subset subset) {
+        RunInfo info = samples::run(id, second);
+        info.subset = std::move(subset);
+        EXPECT_TRUE(store.begin_run(info));
+        return info;
+    };
+    const RunInfo whole = run("whole", 1, {});
     save(whole, "a.py", 30, false);
     save(whole, "b.py", 20, false);
-    save(of_file, "b.py", 25, true);
-    save(of_test, "a.py", 1, true, {"a.py::A::t"});
+    save(whole, "d.py", 10, true);
+    save(run("of_file", 2, {"b.py"}), "b.py", 25, true);
+    save(run("of_test", 3, {"a.py::A::t"}), "a.py", 1, true, {"a.py::A::t"});
+    const RunInfo of_keyword = run("of_keyword", 4, {"-k", "t"});
     save(of_keyword, "a.py", 2, true);
     save(of_keyword, "c.py", 3, false);
+    save(of_keyword, "d.py", 4, false);
+    save(run("with_options", 5, {"--", "-m", "not slow"}), "a.py", 5, true);
     const auto past = store.past_of("alpha");
     ASSERT_TRUE(past) << to_line(past.error());
-    EXPECT_THAT(past->seconds, ElementsAre(Pair("a.py", 30), Pair("b.py", 25), Pair("c.py", 3)));
-    EXPECT_THAT(past->failed, ElementsAre("a.py", "c.py"));
+    EXPECT_THAT(past->seconds,
+                ElementsAre(Pair("a.py", 30), Pair("b.py", 25), Pair("c.py", 3), Pair("d.py", 10)));
+    EXPECT_THAT(past->failed, ElementsAre("a.py", "c.py", "d.py"))
+        << "a part that passes says nothing, one that fails does";
+    for (int i = 0; i < 10; ++i)
+        save(run("later" + std::to_string(i), 10 + i, {"-k", "t"}), "a.py", 6, true);
+    EXPECT_EQ(store.past_of("alpha")->seconds.at("a.py"), 6) << "the whole run is long past";
+    EXPECT_THAT(store.past_of("alpha")->failed, ElementsAre("c.py", "d.py"));
 }
 
 TEST_F(StoreTest, RunsWithoutAVerdictSayNothingOfWhatFailed) {

@@ -47,6 +47,13 @@ std::string topic_of(std::string_view heading) {
     return topic;
 }
 
+std::vector<std::string> help_topics() {
+    std::vector<std::string> topics;
+    for (std::size_t i = 1; i < config::kHeadings.size(); ++i)
+        topics.push_back(topic_of(config::kHeadings[i]));
+    return topics;
+}
+
 std::string options_under(const CLI::App& app, std::string_view heading) {
     const auto options = app.get_options([&](const CLI::Option* option) {
         return option->nonpositional() && option->get_group() == heading;

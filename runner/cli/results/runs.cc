@@ -18,10 +18,10 @@ using display::print;
 
 namespace {
 
-std::string words_of(const store::StateCounts& states) {
+std::string words_of(const store::RunSummary& run) {
     std::array<long, parsers::kStateNames.size()> counts{};
-    std::copy(states.begin(), states.end(), counts.begin());
-    return display::count_words(counts);
+    std::copy(run.states.begin(), run.states.end(), counts.begin());
+    return display::count_words(counts, run.end && run.end->complete ? "no tests" : "no result");
 }
 
 std::string duration_or_state(const std::optional<store::RunEnd>& end,
@@ -34,7 +34,7 @@ std::string duration_or_state(const std::optional<store::RunEnd>& end,
 void print_stored(const store::RunSummary& run, const std::filesystem::path& results) {
     print("{}  {}  {}  {}  {}  {}  ({})\n", run.id, iso8601(run.started),
           duration_or_state(run.end, results / run.folder), counted(run.modules, "module"),
-          words_of(run.states), size_words(archive::folder_bytes(results / run.folder)),
+          words_of(run), size_words(archive::folder_bytes(results / run.folder)),
           display::way_words(run));
 }
 

@@ -41,7 +41,8 @@ constexpr std::array<CauseAdvice, parsers::kCauses.size()> kAdvice{{
     {Cause::environment, OneChange::by_text, "", ""},
     {Cause::infrastructure, OneChange::by_cause, "the runner's own code broke", kReportIt},
     {Cause::timeout, OneChange::by_cause, "tests took too long",
-     "read the stacks in the log of one; if it is only slow, give more time (`--test-timeout`)"},
+     "read the stacks in the log of one; if it is only slow, give more time (`--test-timeout`, and "
+     "`--timeout` for a module with its imports)"},
     {Cause::crash, OneChange::by_text, "", "read the end of the log of one"},
     {Cause::unknown, OneChange::by_cluster, "",
      "read the traceback, then run the test with the command below"},

@@ -1,6 +1,7 @@
 #include "runner/display/display.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -295,9 +296,11 @@ void Display::module_done(const ModuleDone& done) {
                     format_duration(std::chrono::duration<double>(done.duration_s)),
                     done.attempts > 1 ? fmt::format(", {} attempts", done.attempts) : "");
     const bool not_loaded = record.outcome == ModuleOutcome::load_error;
-    if (!good && !none && record.outcome != ModuleOutcome::completed)
-        rest += fmt::format("; {}: {}", parsers::name_of(record.outcome),
-                            printable(not_loaded ? load_cause(record) : record.reason));
+    if (!good && !none && record.outcome != ModuleOutcome::completed) {
+        const std::string why = printable(not_loaded ? load_cause(record) : record.reason);
+        const std::string outcome(parsers::name_of(record.outcome));
+        rest += "; " + (why.starts_with(outcome) ? why : outcome + ": " + why);
+    }
     rest = cut_to(rest, kLineColumns);
     say({{fmt::format("[{:>{}}/{}] ", done_, digits, modules_), nullptr},
          none   ? Piece{"none", nullptr}
@@ -409,10 +412,9 @@ void Display::show_tests(const ModuleDone& done) {
     const size_t named = std::min(done.leaked.size(), kLeakedShown);
     for (size_t i = 0; i < named; ++i) {
         const auto& leaked = done.leaked[i];
-        std::string command;
-        for (const auto& word : leaked.argv) command += word + " ";
         say(fmt::format("    left process {} running, {}: {}", leaked.pid,
-                        leaked.killed ? "killed" : "could not be killed", printable(command)));
+                        leaked.killed ? "killed" : "could not be killed",
+                        printable(fmt::format("{}", fmt::join(leaked.argv, " ")))));
     }
     if (done.leaked.size() > named)
         say(fmt::format("    and {} more in the report", done.leaked.size() - named));

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "runner/base/names.h"
 #include "runner/base/nearest.h"
 #include "suites/glob.h"
 
@@ -192,7 +193,9 @@ Expected<Match> resolve(const suites::Suite& suite, const std::vector<ModuleFile
     if (match.modules.empty()) {
         std::string advice = did_you_mean(suggestions(suite, modules, front));
         if (advice.empty())
-            advice = fmt::format("`runner list {}` shows what there is", suite.name);
+            advice =
+                fmt::format("`runner list {}` shows what there is",
+                            suite.by_convention ? shell_quoted(suite.folder.string()) : suite.name);
         return fail(ErrorKind::usage, fmt::format("target \"{}\" matches no test module", target),
                     std::move(advice));
     }

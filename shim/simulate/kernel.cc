@@ -423,10 +423,12 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     call.to_device();
 }
 
+void count_kernel() noexcept { kernels.fetch_add(1, std::memory_order_relaxed); }
+
 void begin_kernel() {
     check_not_lost();
     begin_use();
-    kernels.fetch_add(1, std::memory_order_relaxed);
+    count_kernel();
 }
 
 std::uint64_t take_kernel_count() noexcept { return kernels.exchange(0); }

@@ -70,6 +70,9 @@ void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 // lost.
 void begin_kernel();
 
+// Counts what is not a kernel: a call that a lost device refuses.
+void count_kernel() noexcept;
+
 // Number of the accelerator's kernels that ran since the last call, in all threads, including
 // allocations and copies to and from the device.
 [[nodiscard]] std::uint64_t take_kernel_count() noexcept;

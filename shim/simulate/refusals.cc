@@ -166,6 +166,7 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
             raise(rule->error, text);
             continue;
         }
+        if (rule->check && !keeps_going()) return raise(rule->error, text);
         return refuse(c10::toString(op.operator_name()), [&] { raise(rule->error, text); });
     }
 }

@@ -49,6 +49,8 @@ struct Refusal {
     Words words;                // null: `text`, else what makes it of the arguments
     // A kernel missing in the device's library, which is looked up only if there are elements.
     bool kernel;
+    // The kernel's check of its arguments: an error of the program, so that no refusal is counted.
+    bool check;
     ErrorType error;
     // The systems of which it holds, as Accelerator::system: from `since`, before `until`; 0: all.
     unsigned since, until;

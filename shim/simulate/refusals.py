@@ -227,6 +227,11 @@ def error(rule):
     return f"ErrorType::{ERRORS[kind]}"
 
 
+def is_check(rule):
+    """Of the arguments' values, whatever the dtype."""
+    return "requires" in rule and not rule["dtypes"] and "dispatch" not in rule
+
+
 def refusals(rules, checks):
     version = target()
     for rule in rules:
@@ -242,6 +247,7 @@ def refusals(rules, checks):
                 f'{"true" if rule.get("elsewhere") else "false"}, '
                 f'{"&" + met if met else "nullptr"}, {"&" + words if words else "nullptr"}, '
                 f'{"true" if kernel else "false"}, '
+                f'{"true" if is_check(rule) else "false"}, '
                 f"{error(rule)}, "
                 f'{system(rule, "macos_since")}, {system(rule, "macos_until")}, '
                 f'{quoted(filled(message(rule), name))}}},'

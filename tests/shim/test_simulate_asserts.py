@@ -101,6 +101,11 @@ event, stream = torch.cuda.Event(enable_timing=True), torch.cuda.Stream()
 event.record(); torch.cuda.synchronize()
 loss = F.nll_loss(x[None].log_softmax(1).requires_grad_(), torch.tensor([2], device="cuda"))
 raised(lambda: x[torch.tensor([9], device="cuda")])
+def counted():
+    from compat_shim import state
+    state.take_kernel_counts()
+    raised(torch.empty, 2, device="cuda")
+    return sum(state.take_kernel_counts().values())
 def kind(call, *args, **kwargs):
     error = raised(call, *args, **kwargs)
     return error and [error[0], error[1].partition("\\n")[0]]
@@ -110,12 +115,13 @@ print(json.dumps([[kind(call) for call in (lambda: x + 1, x.cpu, lambda: x.copy_
     stream.synchronize, lambda: stream.wait_event(event), lambda: stream.wait_stream(torch.cuda.current_stream()),
     stream.record_event, torch.accelerator.synchronize, torch.cuda.mem_get_info, torch.cuda.empty_cache)],
     kind(lambda: host + 1), x.shape[0], torch.cuda.is_available(), str(x.device), torch.cuda.memory_allocated() > 0,
-    kind(lambda: torch.cuda.Event()), torch.cuda.current_device()]))
+    kind(lambda: torch.cuda.Event()), torch.cuda.current_device(), counted()]))
 """
     )
-    refused, *kept = ran.answer
+    refused, *kept, counted = ran.answer
     assert refused == [["AcceleratorError", "CUDA error: device-side assert triggered"]] * 22
     assert kept == [None, 4, True, "cuda:0", True, None, 0]
+    assert counted > 0, "whose call a lost device refuses has used the device"
 
 
 def test_what_host_code_checks_is_no_assertion(on_cuda):

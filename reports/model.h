@@ -296,7 +296,7 @@ struct ReportModel {
     bool issue_texts = true;  // pages offer failing tests as such (issue_text.h)
 };
 
-// What follows the sum of a run whose counts add up: ", all accounted for".
+// The end of the accounting line where all counts add up: ", all accounted for".
 [[nodiscard]] std::string closed_words(const ReportModel& model);
 
 // Whether an accelerator was simulated and no test used it: their results say nothing about it.

@@ -22,8 +22,8 @@ struct RunField {
     std::string_view key;     // in record.jsonl, and in report.json
     std::string_view column;  // of the table `run`
     bool separates = false;
-    std::string_view
-        shared{};  // its name where shards of one run agree in it; empty: they need not
+    // Its name where shards of one run agree in it; empty: they need not.
+    std::string_view shared{};
     Reported report = Reported::no;
     bool listed = true;  // false: it is long, and lists of runs leave it out
 

@@ -1,4 +1,4 @@
-// What is known of a run when it begins. Its fields, one by one: run_fields.h.
+// A run as it is known when it begins. Its fields, one by one: run_fields.h.
 #pragma once
 
 #include <optional>

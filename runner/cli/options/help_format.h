@@ -21,7 +21,7 @@ inline void list_under(config::Heading heading, std::initializer_list<CLI::Optio
 
 // "redirection" of "Redirection and devices": its name for `runner help`.
 [[nodiscard]] std::string topic_of(std::string_view heading);
-// Of all headings that options may name.
+// The topics of all headings that options stand under.
 [[nodiscard]] std::vector<std::string> help_topics();
 // A command's options under a heading; empty: none.
 [[nodiscard]] std::string options_under(const CLI::App& app, std::string_view heading);

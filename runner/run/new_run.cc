@@ -1,6 +1,7 @@
 #include "runner/run/new_run.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <chrono>
@@ -200,7 +201,11 @@ Expected<plan::Plan> plan_new_run(const NewRun& fresh, const RunRequest& request
 // run would fail at this module. Errors without the options, and a time-out, are results of the
 // run.
 Expected<void> check_pytest_options(const Ready& ready, const plan::Plan& plan) {
-    if (ready.child.options.empty() || plan.jobs.empty()) return {};
+    // Words, as most expressions are, need no question.
+    static const RE2 words("[\\w ]*");
+    const bool asks = !ready.child.options.empty() || (ready.suite.framework == Framework::pytest &&
+                                                       !RE2::FullMatch(ready.child.keyword, words));
+    if (!asks || plan.jobs.empty()) return {};
     const auto& smallest = *std::min_element(
         plan.jobs.begin(), plan.jobs.end(),
         [](const auto& a, const auto& b) { return a.source_bytes < b.source_bytes; });
@@ -209,10 +214,14 @@ Expected<void> check_pytest_options(const Ready& ready, const plan::Plan& plan) 
     if (message->empty()) return {};
     Ready without_options = ready;
     without_options.child.options.clear();
+    without_options.child.keyword.clear();
     const auto same = usage_error(without_options, smallest);
     if (!same) return tl::unexpected(same.error());
     if (!same->empty()) return {};
-    return fail(ErrorKind::usage, *message, "arguments after -- go to pytest",
+    return fail(ErrorKind::usage, *message,
+                ready.child.options.empty()
+                    ? "-k takes parts of names, and, or, not and parentheses"
+                    : "arguments after -- go to pytest",
                 std::string(name_of(ready.suite.framework)));
 }
 

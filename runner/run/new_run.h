@@ -46,7 +46,7 @@ struct NewRun {
 [[nodiscard]] Expected<plan::Plan> plan_new_run(const NewRun& fresh, const RunRequest& request,
                                                 const store::SuitePast& past);
 
-// Errors: usage, where pytest rejects an option.
+// Errors: usage, where pytest rejects an option or the expression of -k.
 [[nodiscard]] Expected<void> check_pytest_options(const Ready& ready, const plan::Plan& plan);
 
 // Without modules.

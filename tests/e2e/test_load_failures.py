@@ -91,13 +91,17 @@ def test_each_way_in_which_pytest_rejects_an_option(runner, project, python, opt
     assert result.code == 2 and result.err.startswith("runner: pytest: " + message), result.err
 
 
-@pytest.mark.parametrize("ini, words", [
-    ("addopts = --no-such-option", []), ("minversion = 99", []), ("", ["-k", "("]),
-])
-def test_other_errors_of_pytest_are_not_blamed_on_the_options(runner, project, python, ini, words):
+@pytest.mark.parametrize("ini", ["addopts = --no-such-option", "minversion = 99"])
+def test_other_errors_of_pytest_are_not_blamed_on_the_options(runner, project, python, ini):
     folder = project({**modules("", 1), "pytest.ini": "[pytest]\n" + ini})
-    result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off", *words, "--", "--strict-markers")
+    result = runner("run", folder, "--python", python, "--framework", "pytest", "--shim", "off", "--", "--strict-markers")
     assert result.code == 1 and ": UsageError: " in result.out, result.out + result.err
+
+
+@pytest.mark.parametrize("words", [["-k", "bad or ("], ["-k", "(", "--", "--strict-markers"]])
+def test_an_expression_that_pytest_rejects_is_a_usage_error(runner, project, python, words):
+    result = runner("run", project(modules("", 1)), "--python", python, "--framework", "pytest", "--shim", "off", *words)
+    assert result.code == 2 and result.err.startswith("runner: pytest: Wrong expression passed to '-k'"), result.out + result.err
 
 
 @pytest.mark.parametrize("words, starts", [(["run", "--shim", "off", "--repeat", "2"], 1 + 2), (["porting"], 1 + 5)])

@@ -7,9 +7,9 @@
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
+#include "runner/cli/results/opener.h"
 #include "runner/display/output.h"
 #include "runner/prepare/tool.h"
-#include "runner/run/desktop/opener.h"
 
 namespace compat::cli {
 
@@ -40,7 +40,7 @@ Expected<fs::path> report_in(const fs::path& folder, const std::string& id,
 }
 
 void open_file(const fs::path& file, const std::string& url) {
-    const run::Opener opener = run::opener_of(run::this_desktop(), file.string(), url);
+    const Opener opener = opener_of(this_desktop(), file.string(), url);
     if (opener.argv.empty()) return print("not opened: {}\n", opener.why_not);
     const auto started = prepare::start_tool({opener.argv}, kOpenerPatience);
     if (!started && opener.reports_failure)

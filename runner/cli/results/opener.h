@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace compat::run {
+namespace compat::cli {
 
 // What the choice depends on.
 struct Desktop {
@@ -28,4 +28,4 @@ struct Opener {
 [[nodiscard]] Opener opener_of(const Desktop& desktop, const std::string& file,
                                const std::string& url);
 
-}  // namespace compat::run
+}  // namespace compat::cli

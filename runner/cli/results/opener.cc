@@ -1,4 +1,4 @@
-#include "runner/run/desktop/opener.h"
+#include "runner/cli/results/opener.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "runner/base/host.h"
 #include "runner/prepare/tool.h"
 
-namespace compat::run {
+namespace compat::cli {
 
 namespace {
 
@@ -74,4 +74,4 @@ Opener opener_of(const Desktop& desktop, const std::string& file, const std::str
     return {{}, "xdg-open (package xdg-utils) is not on PATH; install it or set BROWSER"};
 }
 
-}  // namespace compat::run
+}  // namespace compat::cli

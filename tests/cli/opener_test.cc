@@ -1,5 +1,5 @@
 // Which program opens a report, on each system.
-#include "runner/run/desktop/opener.h"
+#include "runner/cli/results/opener.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-namespace compat::run {
+namespace compat::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -52,4 +52,4 @@ TEST(Opener, IsNoneWhereNobodyWouldSeeIt) {
 }
 
 }  // namespace
-}  // namespace compat::run
+}  // namespace compat::cli

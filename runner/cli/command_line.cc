@@ -288,13 +288,12 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
         display::print(stderr, "{}", app.help());
         return static_cast<int>(ExitCode::usage);
     }
-    if (argc > 2 && argv[1] == std::string_view("help") && !find_command(argv[2])) {
-        const auto topic = std::ranges::find(topics, argv[2]);
-        if (topic != topics.end()) {
-            const auto heading = config::kHeadings[1 + (topic - topics.begin())];
-            display::print("{}", options_under(*app.get_subcommand("run"), heading));
-            return static_cast<int>(ExitCode::ok);
-        }
+    const bool asks_help = argc > 2 && argv[1] == std::string_view("help");
+    if (const auto topic = std::ranges::find(topics, asks_help ? argv[2] : "");
+        topic != topics.end()) {
+        const auto heading = config::kHeadings[1 + (topic - topics.begin())];
+        display::print("{}", options_under(*app.get_subcommand("run"), heading));
+        return static_cast<int>(ExitCode::ok);
     }
     if (const auto refused = refuse_command({argv + 1, argv + argc})) {
         display::print(stderr, "runner: {}\n", printable(*refused));

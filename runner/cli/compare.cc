@@ -12,8 +12,8 @@
 #include "runner/cli/commands.h"
 #include "runner/cli/options/checks.h"
 #include "runner/cli/results.h"
-#include "runner/display/output.h"
 #include "runner/compare/baseline.h"
+#include "runner/display/output.h"
 
 namespace compat::cli {
 

@@ -27,8 +27,8 @@
 #include "runner/run/fingerprint.h"
 #include "runner/run/ready.h"
 #include "runner/run/reporting.h"
-#include "runner/scan/scan_program.h"
 #include "runner/run/variables.h"
+#include "runner/scan/scan_program.h"
 
 namespace compat::cli {
 

@@ -4,8 +4,8 @@
 #include "runner/cli/commands.h"
 #include "runner/cli/options/checks.h"
 #include "runner/cli/options/run_options.h"
-#include "runner/plan/cut.h"
 #include "runner/cluster/plan_shards.h"
+#include "runner/plan/cut.h"
 #include "suites/units.h"
 
 namespace compat::cli {

@@ -1,7 +1,7 @@
 // `runner rerun`: runs part of a stored run again, as a new run.
 #include "runner/cli/commands.h"
-#include "runner/cluster/run_on_slurm.h"
 #include "runner/cli/options/run_options.h"
+#include "runner/cluster/run_on_slurm.h"
 #include "runner/run/resume.h"
 
 namespace compat::cli {

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "runner/archive/results.h"
-#include "runner/config/settings.h"
 #include "runner/cluster/unpacked.h"
+#include "runner/config/settings.h"
 #include "runner/store/store.h"
 
 namespace compat::cli {

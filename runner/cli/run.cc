@@ -7,9 +7,9 @@
 #include "runner/cli/options/checks.h"
 #include "runner/cli/options/help_format.h"
 #include "runner/cli/options/run_options.h"
+#include "runner/cluster/plan_shards.h"
 #include "runner/cluster/run_on_slurm.h"
 #include "runner/run/run_suite.h"
-#include "runner/cluster/plan_shards.h"
 
 namespace compat::cli {
 

@@ -15,11 +15,11 @@
 #include "runner/base/files.h"
 #include "runner/base/secrets.h"
 #include "runner/base/text.h"
+#include "runner/compare/baseline.h"
 #include "runner/display/closing_summary.h"
 #include "runner/display/columns.h"
 #include "runner/display/output.h"
 #include "runner/run/ci/github.h"
-#include "runner/compare/baseline.h"
 #include "runner/run/database_wait.h"
 #include "runner/store/comparable.h"
 

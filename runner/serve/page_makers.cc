@@ -15,11 +15,11 @@
 #include "runner/archive/shards.h"
 #include "runner/base/files/run_folder_name.h"
 #include "runner/base/secrets.h"
-#include "runner/display/device_lines.h"
 #include "runner/compare/baseline.h"
+#include "runner/display/device_lines.h"
 #include "runner/run/reporting.h"
-#include "runner/site/read_site.h"
 #include "runner/serve/address.h"
+#include "runner/site/read_site.h"
 #include "runner/store/comparable.h"
 
 namespace compat::serve {

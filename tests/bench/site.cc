@@ -11,8 +11,8 @@
 #include <filesystem>
 
 #include "runner/base/files.h"
-#include "runner/site/write_site.h"
 #include "runner/site/blame.h"
+#include "runner/site/write_site.h"
 #include "runner/store/store_impl.h"
 #include "tests/bench/good.h"
 

@@ -4,10 +4,10 @@
 
 #include "runner/analysis/marks.h"
 #include "runner/config/settings_table.h"
+#include "runner/site/blame.h"
 #include "runner/site/last_night.h"
 #include "runner/site/read_site.h"
 #include "runner/site/write_site.h"
-#include "runner/site/blame.h"
 #include "tests/store/samples.h"
 #include "tests/support/temp_tree.h"
 

@@ -25,7 +25,7 @@ constexpr std::size_t kReasonBytes = 300;  // in the list of tests
 constexpr std::size_t kOwnRedirections = 20;
 constexpr std::size_t kPastStates = 30;
 
-// As kMarkBits in data.ts; the bits after these are of members that are no marks.
+// As kMarkBits in states.ts; the bits after these are of members that are no marks.
 constexpr std::array<std::string_view, 4> kMarksByBit{"device", "fallback", "redirected",
                                                       "untouched"};
 

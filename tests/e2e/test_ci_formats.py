@@ -202,7 +202,7 @@ def test_all_formats_have_the_same_numbers(ran, readers):
 
     page = parts(ran.folder / "report.html")
     assert {name: page["summary"]["run"]["totals"][name] for name in totals} == totals
-    index, names = page["index"], [  # as kStates in data.ts
+    index, names = page["index"], [  # as kStates in states.ts
         "passed", "failed", "errored", "skipped", "xfailed", "xpassed", "crashed", "timed_out", "not_run"]
     ids = [index["ids"].get(str(row), index["modules"][index["module"][row]]["path"] + "::" + name) for row, name in enumerate(index["name"])]
     assert {id: names[state] for id, state in zip(ids, index["state"])} == states(ran.report)

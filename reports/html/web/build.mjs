@@ -1,5 +1,5 @@
-// Builds the page of report.html: installs the packages of package-lock.json in a work folder, checks
-// the types, bundles src/main.tsx and src/style.css, and writes both as string literals of a C++
+// Builds the page of report.html: installs the packages of package-lock.json in a work folder, makes
+// the types of reports/schemas, checks all types, bundles src/main.tsx and src/style.css, and writes both as string literals of a C++
 // source. The source tree stays as it is. Not for the page around them (reports/html/page.cc).
 //
 //   node build.mjs WORK_FOLDER WEB_ASSETS.CC STAMP DEPENDENCY_FILE
@@ -14,6 +14,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const web = path.dirname(fileURLToPath(import.meta.url));
 const [work, output, stamp, dependencies] = process.argv.slice(2).map((name) => path.resolve(name));
+const schemas = path.join(web, "../../schemas");
+const SCHEMAS = ["report", "compare", "porting"]; // whose documents a page has
 const MANIFESTS = ["package.json", "package-lock.json", ".npmrc"];
 
 function fail(message) {
@@ -47,6 +49,18 @@ function install() {
   return "";
 }
 
+// In WORK/schemas, where src/ finds them: a type for each definition, and one for the document.
+async function makeTypes() {
+  const { compile } = await import(pathToFileURL(path.join(work, "node_modules/json-schema-to-typescript/dist/src/index.js")));
+  fs.mkdirSync(path.join(work, "schemas"), { recursive: true });
+  for (const name of SCHEMAS) {
+    const { title, ...schema } = JSON.parse(fs.readFileSync(path.join(schemas, `${name}.schema.json`), "utf8"));
+    const types = await compile(schema, name, { additionalProperties: false, format: false,
+      ignoreMinAndMaxItems: true, bannerComment: `// Made of ${title}: reports/schemas/${name}.schema.json.` });
+    writeIfChanged(path.join(work, "schemas", `${name}.ts`), types);
+  }
+}
+
 // For the build tool, which then sees a change of any file or folder of src/.
 function writeDependencies() {
   const found = [];
@@ -59,6 +73,7 @@ function writeDependencies() {
     }
   };
   visit(path.join(web, "src"));
+  found.push(...SCHEMAS.map((name) => path.join(schemas, `${name}.schema.json`)));
   const escaped = found.map((file) => file.replace(/[ #\\]/g, "\\$&").replace(/\$/g, "$$$$"));
   fs.writeFileSync(dependencies, `${output.replace(/ /g, "\\ ")}: ${escaped.join(" \\\n ")}\n`);
 }
@@ -145,6 +160,7 @@ for (const name of ["src", "tsconfig.json"]) {
   fs.rmSync(path.join(work, name), { force: true });
   fs.symlinkSync(path.join(web, name), path.join(work, name), name === "src" ? "dir" : "file");
 }
+await makeTypes();
 const types = spawnSync(process.execPath, [path.join(work, "node_modules/typescript/bin/tsc"), "--noEmit", "-p", "."],
   { cwd: work, stdio: ["ignore", 2, 2] });
 if (types.status !== 0) fail("the types of src/ are wrong");

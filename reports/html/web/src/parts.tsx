@@ -4,7 +4,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import { type Run, type State, type Summary } from "./data";
+import type { Run, Summary } from "./data";
+import type { State } from "./states";
 import { load } from "./loader";
 import { link, testLink } from "./route";
 import { brief, number, safeUrl, visible, words } from "./text";

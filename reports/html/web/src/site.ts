@@ -1,8 +1,7 @@
 // The data of a site's pages: its types, and small answers about them. reports/site/site.cc writes
 // them. Not for what the pages show (pages/site.tsx).
 
-import type { State } from "./data";
-import { kStates } from "./data";
+import { kStates, type State } from "./states";
 
 export type Rate = ["exercised" | "ran", number, number]; // which tests it counts; good; all
 

@@ -2,7 +2,8 @@
 // report may have 100,000 of them, so nothing here makes an object for each. Not for how the table
 // looks (tests.tsx).
 
-import { kMarkBits, kStates, type Cluster, type Detail, type Index, type State } from "./data";
+import type { Cluster, Detail, Index } from "./data";
+import { kMarkBits, kStates, type State } from "./states";
 
 export const kAttention: State[] = ["failed", "errored", "crashed", "timed_out"];
 // Best to worst, for sorting.

@@ -3,7 +3,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 
-import { type HistoryPoint, kStates } from "../data";
+import type { HistoryPoint } from "../data";
+import { kStates } from "../states";
 import { Bar, Name } from "../parts";
 import { kAttention } from "../table";
 import { date, number } from "../text";

@@ -1,7 +1,8 @@
 // The first screen: how much works, what to do first, what changed, why tests fail, and what the
 // numbers do not say.
 
-import { type Cluster, type Detail, type Expectations, type FirstStep, kStates, type Run, type RunSummary, type State } from "../data";
+import type { Cluster, Detail, Expectations, FirstStep, Run, RunSummary } from "../data";
+import { kStates, type State } from "../states";
 import { Bar, Command, deviceWords, LongText, Name, Part, Place, PlaceText, Prose, Some, StateSign, TestLink } from "../parts";
 import { link } from "../route";
 import { kAllTests, kAttention, Table } from "../table";

@@ -3,41 +3,11 @@
 
 import { useMemo, useState } from "preact/hooks";
 
-import { kStates, type State } from "../data";
+import type { Cause, CudaUses, Porting, Run as Column, Test } from "../../schemas/porting";
+import { kStates, type State } from "../states";
 import { Bar, Command, Name, outside, Part, Place, PlaceText, Prose, Some, StateSign } from "../parts";
 import { kAttention } from "../table";
 import { counted, number, safeUrl, visible, words } from "../text";
-
-interface Place_ { place: string; url: string | null; tests: number }
-interface Column extends Record<string, unknown> {
-  column: string; run: string | null; report: string | null; complete: boolean; why_missing: string | null; simulated: string | null;
-  duration_s: number; collected: number; exercised: number; differ: number; groups: Record<string, number>; broken_alike: number; upstream: number;
-}
-interface Cause {
-  group: string; judgement: string | null; title: string; advice: string | null; cause: string | null; class: string | null; tests: number;
-  counts: Record<string, number>; places: Place_[]; places_behind: Place_[]; behind: { title: string; tests: number }[];
-  unblocked_tests: number; perhaps_unblocked_tests: number; blocked_tests: number;
-  attribution: { cause: string; words: string } | null; gap: { symbol: string; equivalent: string | null; issue: string | null } | null;
-}
-interface Difference {
-  column: string; change: string; cause: number; causes: number[]; key_line: string | null; place: string | null; url: string | null;
-  reproduce: string | null; attribution: { cause: string; words: string } | null; streams: number; failed_streams: number;
-}
-interface Test { id: string; module: string; url: string | null; flaky: boolean; states: Record<string, State | null>; differences: Difference[] }
-interface Uses {
-  unknown: string | null; root?: string; files?: number; unread?: number; places?: number; to_change?: number; suppressed?: number; has_record?: boolean;
-  groups?: { action: string; title: string; changes: boolean; places: number; ran: number; refused: number; not_run: number;
-    first: { place: string; url: string | null; symbol: string; source: string; write: string | null; ran: string; count: number }[] }[];
-}
-interface Document {
-  id: string; suite: string; commit: string | null; torch: string | null; compared: boolean; columns: Column[]; causes: Cause[]; tests: Test[];
-  accounting: { closed: boolean; mismatches: { column: string; message: string }[] };
-  unlike: { what: string; values: Record<string, string> }[]; decided_by_fallback: number;
-  fallbacks: { symbol: string; tests: number; count: number; depend: number; advice: string; example: string | null; url: string | null }[];
-  upstream: { id: string; url: string | null; key_line: string | null; columns: string[] }[];
-  not_loaded: { module: string; url: string | null; key_line: string | null; columns: string[] }[];
-  cuda_uses: Uses | null;
-}
 
 const columnWords: Record<string, string> = {
   cpu: "plain CPU", cuda: "CUDA (simulated)", mps: "Mac (simulated), fallback on", mps_strict: "Mac (simulated), fallback off",
@@ -46,12 +16,12 @@ const columnWords: Record<string, string> = {
 const groupWords: Record<string, string> = { loss: "breaks", idle: "does not run", gain: "gain", other: "other" };
 
 export const PortingPage = ({ page }: { page: string }) => (
-  <Part<Document> name="porting">{(document) =>
+  <Part<Porting> name="porting">{(document) =>
     page === "scan" ? <Scan uses={document.cuda_uses} /> : page === "differences" ? <Differences document={document} /> : <Overview document={document} />}
   </Part>
 );
 
-function Overview({ document }: { document: Document }) {
+function Overview({ document }: { document: Porting }) {
   const toFix = document.causes.filter((cause) => cause.group === "loss");
   const rest = document.causes.filter((cause) => cause.group !== "loss");
   const stateCount = (column: Column, state: State) => Number(column[state] ?? 0);
@@ -155,7 +125,7 @@ function TestList({ tests }: { tests: Test[] }) {
   );
 }
 
-function Differences({ document }: { document: Document }) {
+function Differences({ document }: { document: Porting }) {
   const [q, setQ] = useState("");
   const [column, setColumn] = useState("");
   const asked = q.toLowerCase().split(/\s+/).filter(Boolean);
@@ -178,12 +148,12 @@ function Differences({ document }: { document: Document }) {
   );
 }
 
-function Scan({ uses }: { uses: Uses | null }) {
-  if (!uses) return <section><h1>Uses of CUDA</h1><p>The suite's code was not scanned.</p></section>;
-  if (uses.unknown) return <section><h1>Uses of CUDA</h1><p>The code could not be scanned: {visible(uses.unknown)}</p></section>;
+function Scan({ uses }: { uses: CudaUses | null }) {
+  if (!uses) return <section><h1>CudaUses of CUDA</h1><p>The suite's code was not scanned.</p></section>;
+  if (uses.unknown) return <section><h1>CudaUses of CUDA</h1><p>The code could not be scanned: {visible(uses.unknown)}</p></section>;
   return (
     <section>
-      <h1>Uses of CUDA <small>in <Name text={uses.root ?? ""} length={200} /></small></h1>
+      <h1>CudaUses of CUDA <small>in <Name text={uses.root ?? ""} length={200} /></small></h1>
       <p>{counted(uses.places ?? 0, "place")} in {counted(uses.files ?? 0, "file")}, of which {number(uses.to_change ?? 0)} are to be changed.
         {(uses.unread ?? 0) > 0 && ` ${counted(uses.unread!, "file")} could not be read.`}{(uses.suppressed ?? 0) > 0 && ` ${number(uses.suppressed!)} more are suppressed by a comment.`}
         {!uses.has_record && " No run says which of them ran."}</p>

@@ -3,7 +3,8 @@
 
 import { useState } from "preact/hooks";
 
-import { type Gap, kStates, type StoredRun, type TestHistory } from "../data";
+import type { Gap, StoredRun, TestHistory } from "../data";
+import { kStates } from "../states";
 import { Bar, Name, Part, Some, StateWord } from "../parts";
 import { kAttention } from "../table";
 import { counted, date, duration, number, safeUrl, visible } from "../text";

@@ -4,14 +4,13 @@
 import { useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 
-import { type Gap, kStates } from "../data";
+import type { Gap } from "../data";
+import { kStates } from "../states";
 import { Bar, Name, Part, Some } from "../parts";
 import { link, type Route } from "../route";
 import { brokenIn, type Break, type Cell, type Change, grade, type Lists, type Rate, sameEvents, type ShortRun, type Signature, type Site, type SiteTest, share, stateOf, testsIn } from "../site";
 import { counted, date, duration, number, percent, visible, words } from "../text";
 import { GapList } from "./lists";
-export { SuitePage } from "./suite";
-export { TestsOfSuitePage } from "./suite_tests";
 
 export const kSiteTabs = [
   { page: "", text: "Matrix" }, { page: "changes", text: "What changed" }, { page: "flaky", text: "Flaky" },

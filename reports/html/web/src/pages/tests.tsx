@@ -3,7 +3,8 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { type FirstStep, kMarkBits, kStates, type State } from "../data";
+import type { FirstStep } from "../data";
+import { kMarkBits, kStates, type State } from "../states";
 import { Name, StateSign } from "../parts";
 import { replaceQuery, type Route, testLink } from "../route";
 import { type Filter, type Grouping, kAttention, kGroupings, kSorts, type Sort, Table } from "../table";

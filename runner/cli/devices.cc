@@ -81,11 +81,12 @@ Expected<ExitCode> show_devices(const DevicesRequest& request,
     if (!no_shim.empty()) answers->push_back({run::Probe::pytorch, "PyTorch", {}, no_shim, 0});
     const auto report = run::report_of(
         *answers, run::host_facts(probes.environment, settings->simulated()), *settings);
+    if (!report) return tl::unexpected(report.error());
     if (request.json)
-        display::put(display::people(), display::device_report_json(report));
+        display::put(display::people(), display::device_report_json(*report));
     else
-        print("{}", display::device_report(report, request.verbose));
-    return report.current.empty() ? ExitCode::usage : ExitCode::ok;
+        print("{}", display::device_report(*report, request.verbose));
+    return report->current.empty() ? ExitCode::usage : ExitCode::ok;
 }
 
 Action add_devices(CLI::App& app, config::Invocation& invocation) {

@@ -44,7 +44,18 @@ Expected<std::vector<Entry>> read_json(std::string_view text, const fs::path& fi
     return entries;
 }
 
+// Keys of earlier releases, and what is used instead.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kRemovedKeys{
+    {{"tpu_batch_factor", "set COMPUTE_TPU_BATCH_FACTOR, which the device library reads"},
+     {"cost_cpu", "set COMPAT_COST_CPU, which the device library reads"},
+     {"cost_gpu", "set COMPAT_COST_GPU, which the device library reads"},
+     {"cost_tpu", "set COMPAT_COST_TPU, which the device library reads"}}};
+
 tl::unexpected<Error> refuse_key(const Entry& entry, const fs::path& file) {
+    for (const auto& [key, instead] : kRemovedKeys)
+        if (entry.key == key)
+            return fail(ErrorKind::usage, fmt::format("\"{}\" was removed", key),
+                        std::string(instead), place(file, entry.key_at));
     std::vector<std::string> keys;
     std::string list;
     for (const SettingRow& row : kSettings) {

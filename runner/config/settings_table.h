@@ -33,13 +33,9 @@ enum class Setting {
     precision,
     prefer,
     allow_tpu,
-    tpu_batch_factor,
     memory_fraction,
     recovery,
     optimizations,
-    cost_cpu,
-    cost_gpu,
-    cost_tpu,
     diagnose,
     diagnose_time,
     device_memory,
@@ -134,14 +130,13 @@ inline constexpr int kMostJobs = 4096;
 inline constexpr int kMostRetries = 10;  // as suite.schema.json
 inline constexpr int kMostSeeds = 1000;
 inline constexpr int kMostShards = 10'000;  // as plan/cut.h
-inline constexpr int kMostBatchFactor = 65536;
 // As in shim/devices/settings.h.
 inline constexpr std::string_view kDeviceWords = "auto|cpu|cuda|mps|xpu|hpu|mtia|privateuseone|tpu";
 inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 inline constexpr std::string_view kNoFile = "none";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 60> kSettings{{
+inline constexpr std::array<SettingRow, 56> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once",
@@ -212,9 +207,6 @@ inline constexpr std::array<SettingRow, 60> kSettings{{
     {Setting::allow_tpu, "allow TPU", Type::on_off, kSwitchWords, 0, 0, "on", "",
      "", "COMPUTE_ALLOW_TPU", "", "allow_tpu",
      "the device library may choose a TPU; a run never does"},
-    {Setting::tpu_batch_factor, "TPU batch factor", Type::number, "", 1, kMostBatchFactor, "128", "",
-     "", "COMPUTE_TPU_BATCH_FACTOR", "", "tpu_batch_factor",
-     "by how much a batch grows on a TPU"},
     {Setting::memory_fraction, "memory fraction", Type::fraction, "", 0, 0, "0.8", "",
      "", "COMPAT_MEMORY_FRACTION", "device.memory_fraction", "memory_fraction",
      "how much of a device's memory the device library counts on"},
@@ -224,15 +216,6 @@ inline constexpr std::array<SettingRow, 60> kSettings{{
     {Setting::optimizations, "optimizations", Type::on_off, kSwitchWords, 0, 0, "on", "",
      "", "COMPAT_OPTIMIZATIONS", "device.enable_optimizations", "enable_optimizations",
      "off: precision auto means fp32 on every device"},
-    {Setting::cost_cpu, "cost of a CPU", Type::amount, "dollars", 0, 0, "0.00", "",
-     "", "COMPAT_COST_CPU", "", "cost_cpu",
-     "estimate of the dollars that a CPU costs an hour"},
-    {Setting::cost_gpu, "cost of a GPU", Type::amount, "dollars", 0, 0, "0.50", "",
-     "", "COMPAT_COST_GPU", "", "cost_gpu",
-     "estimate of the dollars that a GPU costs an hour"},
-    {Setting::cost_tpu, "cost of a TPU", Type::amount, "dollars", 0, 0, "2.00", "",
-     "", "COMPAT_COST_TPU", "", "cost_tpu",
-     "estimate of the dollars that a TPU costs an hour"},
     {Setting::diagnose, "diagnose", Type::on_off, "on|off", 0, 0, "off", "",
      "--diagnose", "COMPAT_DIAGNOSE", "", "diagnose",
      "retry failed tests with recoveries, and report what passes; verdicts stay",

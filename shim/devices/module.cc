@@ -57,6 +57,9 @@ void bind_settings(py::module_& module) {
         .def_readonly("prefer", &Settings::prefer)
         .def_readonly("allow_tpu", &Settings::allow_tpu)
         .def_readonly("tpu_batch_factor", &Settings::tpu_batch_factor)
+        .def_readonly("cost_cpu", &Settings::cost_cpu)
+        .def_readonly("cost_gpu", &Settings::cost_gpu)
+        .def_readonly("cost_tpu", &Settings::cost_tpu)
         .def_readonly("enable_optimizations", &Settings::enable_optimizations)
         .def_readonly("origin", &Settings::origin);
     module.def(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 namespace compat::devices {
@@ -36,11 +37,16 @@ std::optional<bool> switch_of(std::string_view value) {
     return value == "on"sv || value == "true"sv || value == "1"sv;
 }
 
-std::optional<double> fraction_of(const std::string& value) {
+std::optional<double> amount_of(const std::string& value) {
     char* end = nullptr;
     const double number = std::strtod(value.c_str(), &end);
-    if (value.empty() || *end != '\0' || !(number > 0 && number <= 1)) return std::nullopt;
+    if (value.empty() || *end != '\0' || !std::isfinite(number) || number < 0) return std::nullopt;
     return number;
+}
+
+std::optional<double> fraction_of(const std::string& value) {
+    const auto number = amount_of(value);
+    return number && *number > 0 && *number <= 1 ? number : std::nullopt;
 }
 
 std::optional<std::int64_t> positive_of(std::string_view value) {
@@ -63,6 +69,8 @@ bool is_allowed(const SettingRow& row, const std::string& value) {
             return fraction_of(value).has_value();
         case ValueKind::positive:
             return positive_of(value).has_value();
+        case ValueKind::amount:
+            return amount_of(value).has_value();
     }
     return false;
 }
@@ -145,6 +153,9 @@ Settings resolve_settings(const SettingValues& arguments, const SettingValues& f
     settings.prefer = text["prefer"];
     settings.allow_tpu = *switch_of(text["allow_tpu"]);
     settings.tpu_batch_factor = *positive_of(text["tpu_batch_factor"]);
+    settings.cost_cpu = *amount_of(text["cost_cpu"]);
+    settings.cost_gpu = *amount_of(text["cost_gpu"]);
+    settings.cost_tpu = *amount_of(text["cost_tpu"]);
     settings.enable_optimizations = *switch_of(text["enable_optimizations"]);
     return settings;
 }

@@ -16,7 +16,7 @@
 
 namespace compat::devices {
 
-enum class ValueKind : unsigned char { device, word, on_off, fraction, positive };
+enum class ValueKind : unsigned char { device, word, on_off, fraction, positive, amount };
 
 struct SettingRow {
     std::string_view name;      // as an argument
@@ -31,8 +31,9 @@ struct SettingRow {
 inline constexpr std::string_view kDeviceValues =
     "auto, cpu, cuda, mps, xpu, hpu, mtia, privateuseone, tpu, or one with an index, as cuda:1";
 inline constexpr std::string_view kOnOffValues = "on, off, true, false, 1, 0";
+inline constexpr std::string_view kAmountValues = "a number of dollars, 0 or more";
 
-inline constexpr std::array<SettingRow, 8> kSettings{{
+inline constexpr std::array<SettingRow, 11> kSettings{{
     {"device", "COMPAT_DEVICE", "preferred", ValueKind::device, kDeviceValues, "auto",
      "the device to use"},
     {"precision", "COMPAT_PRECISION", "precision", ValueKind::word, "auto, fp32, fp16, bf16, int8",
@@ -48,6 +49,12 @@ inline constexpr std::array<SettingRow, 8> kSettings{{
      "whether a TPU may be chosen"},
     {"tpu_batch_factor", "COMPUTE_TPU_BATCH_FACTOR", "", ValueKind::positive,
      "a whole number from 1 to 65536", "128", "by how much a batch grows on a TPU"},
+    {"cost_cpu", "COMPAT_COST_CPU", "", ValueKind::amount, kAmountValues, "0.00",
+     "estimate of the dollars that a CPU costs an hour"},
+    {"cost_gpu", "COMPAT_COST_GPU", "", ValueKind::amount, kAmountValues, "0.50",
+     "estimate of the dollars that a GPU costs an hour"},
+    {"cost_tpu", "COMPAT_COST_TPU", "", ValueKind::amount, kAmountValues, "2.00",
+     "estimate of the dollars that a TPU costs an hour"},
     {"enable_optimizations", "COMPAT_OPTIMIZATIONS", "enable_optimizations", ValueKind::on_off, kOnOffValues, "on",
      "off: the precision auto means fp32 on every device"},
 }};
@@ -60,6 +67,7 @@ struct Settings {
     std::string prefer = "auto";
     bool allow_tpu = true;
     std::int64_t tpu_batch_factor = 128;
+    double cost_cpu = 0, cost_gpu = 0.5, cost_tpu = 2;
     bool enable_optimizations = true;
     // Of each setting: "argument", its variable, "file" or "default".
     std::map<std::string, std::string, std::less<>> origin;

@@ -147,6 +147,11 @@ TEST_F(ConfigFileTest, ErrorsNamePlaceKeyAndAllowedValues) {
         {R"({"timeout": "999999999h"})",
          "runner.json:1:13: \"timeout\": \"999999999h\" is too long: use a duration from 1ms to "
          "8760h"},
+        {R"({"cost_gpu": 1})",
+         "runner.json:1:2: \"cost_gpu\" was removed: set COMPAT_COST_GPU, which the device "
+         "library reads"},
+        {R"({"tpu_batch_factor": 8})",
+         "runner.json:1:2: \"tpu_batch_factor\" was removed: set COMPUTE_TPU_BATCH_FACTOR"},
         {R"({"python": ""})", "runner.json:1:12: \"python\": the value is empty"},
     };
     for (const ErrorCase& c : kJson) {

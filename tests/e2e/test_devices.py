@@ -178,8 +178,8 @@ def test_a_probe_that_fails_leaves_the_others(runner, standins, probe, how, why)
     ("COMPAT_MEMORY_FRACTION", "1.5", 'COMPAT_MEMORY_FRACTION: "1.5" is not a fraction: use a number above 0, at most 1'),
     ("COMPUTE_PREFER", "npu", "use one of auto|cpu|gpu|tpu"),
     ("COMPUTE_ALLOW_TPU", "2", "use one of on|off|true|false|1|0"),
-    ("COMPUTE_TPU_BATCH_FACTOR", "0", "use a whole number from 1 to 65536"),
-    ("COMPAT_COST_GPU", "cheap", "use a number of dollars"),
+    ("COMPUTE_TPU_BATCH_FACTOR", "0", "use: a whole number from 1 to 65536"),
+    ("COMPAT_COST_GPU", "cheap", "use: a number of dollars"),
 ])
 def test_bad_values_are_named_with_the_allowed_ones(runner, variable, value, words):
     out = runner("devices", env={variable: value})

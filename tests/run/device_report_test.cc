@@ -106,13 +106,13 @@ TEST(DeviceReport, TakesEachKindFromTheFirstSourceThatHasOne) {
         answer(Probe::tensorflow, "TensorFlow", gpu("A")),
         answer(Probe::nvidia_smi, "nvidia-smi", "0, B, 1, 1, 9.0"),
         answer(Probe::jax, "JAX", kTpu)};
-    EXPECT_THAT(names(report_of(answers, host(), settings())),
+    EXPECT_THAT(names(*report_of(answers, host(), settings())),
                 ElementsAre("cuda:0 by TensorFlow", "tpu:0 by JAX", "cpu by the operating system"));
     auto cloud = host();
     cloud.tpu_name = "node";
-    EXPECT_THAT(names(report_of({}, cloud, settings())),
+    EXPECT_THAT(names(*report_of({}, cloud, settings())),
                 ElementsAre("tpu:0 by TPU_NAME", "cpu by the operating system"));
-    EXPECT_THAT(names(report_of({answers[2]}, cloud, settings())),
+    EXPECT_THAT(names(*report_of({answers[2]}, cloud, settings())),
                 ElementsAre("tpu:0 by JAX", "cpu by the operating system"));
 }
 
@@ -121,24 +121,26 @@ TEST(DeviceReport, ChoosesAsTheDeviceLibraryDoes) {
     const std::vector<ProbeAnswer> answers{answer(Probe::pytorch, "PyTorch", gpu("A")),
                                            answer(Probe::jax, "JAX", kTpu)};
     const auto current = [&](const config::Flags& flags) {
-        return report_of(answers, host(), settings(flags)).current;
+        return report_of(answers, host(), settings(flags))->current;
     };
     EXPECT_EQ(current({}), "tpu:0");
     EXPECT_EQ(current({{Setting::allow_tpu, "off"}}), "cuda:0");
     EXPECT_EQ(current({{Setting::prefer, "gpu"}}), "cuda:0");
     EXPECT_EQ(current({{Setting::device, "cpu"}}), "cpu");
-    const auto missing = report_of(answers, host(), settings({{Setting::device, "mps"}}));
+    const auto missing =
+        report_of(answers, host(), settings({{Setting::device, "mps"}})).value();
     EXPECT_EQ(missing.current, "tpu:0");
     EXPECT_FALSE(missing.automatic);
     EXPECT_THAT(missing.why, HasSubstr("mps (--device)"));
-    const auto strict = report_of(answers, host(),
-                                  settings({{Setting::device, "mps"}, {Setting::recovery, "off"}}));
+    const auto strict =
+        report_of(answers, host(), settings({{Setting::device, "mps"}, {Setting::recovery, "off"}}))
+            .value();
     EXPECT_EQ(strict.current, "");
 }
 
 TEST(DeviceReport, SaysWhatToDo) {
     const auto lines = [](const std::vector<ProbeAnswer>& answers, const HostFacts& facts) {
-        return report_of(answers, facts, settings()).recommendations;
+        return report_of(answers, facts, settings())->recommendations;
     };
     EXPECT_THAT(lines({}, host()), ElementsAre(HasSubstr("no GPU is here")));
     auto without = host();
@@ -151,7 +153,8 @@ TEST(DeviceReport, SaysWhatToDo) {
 TEST(DeviceReport, PrintsTextAndJson) {
     auto failed = answer(Probe::jax, "JAX", "");
     const auto report = report_of({failed, answer(Probe::pytorch, "PyTorch", gpu("A\\u001b[31m"))},
-                                  host(), settings());
+                                  host(), settings())
+                            .value();
     const std::string text = display::device_report(report, false);
     EXPECT_THAT(text, HasSubstr("* cuda:0  A\\x1b[31m\n"));
     EXPECT_THAT(text, HasSubstr("JAX         failed: it printed nothing (0.5 s)"));

@@ -107,6 +107,9 @@ Json json_of(const Settings& own) {
             {"prefer", own.prefer},
             {"allow_tpu", own.allow_tpu},
             {"tpu_batch_factor", own.tpu_batch_factor},
+            {"cost_cpu", own.cost_cpu},
+            {"cost_gpu", own.cost_gpu},
+            {"cost_tpu", own.cost_tpu},
             {"enable_optimizations", own.enable_optimizations}};
 }
 

@@ -46,7 +46,7 @@ std::string place_that_names_mps(const std::filesystem::path& root) {
 }
 
 constexpr std::array kLibrarySettings{
-    Setting::precision,       Setting::prefer,   Setting::allow_tpu,     Setting::tpu_batch_factor,
+    Setting::precision,       Setting::prefer,   Setting::allow_tpu,
     Setting::memory_fraction, Setting::recovery, Setting::optimizations,
 };
 

@@ -23,20 +23,18 @@ using display::ReportedDevice;
 namespace {
 
 constexpr std::array kReportedSettings{
-    Setting::device,          Setting::precision, Setting::fallback,      Setting::recovery,
-    Setting::memory_fraction, Setting::prefer,    Setting::allow_tpu,     Setting::tpu_batch_factor,
-    Setting::optimizations,   Setting::simulate,  Setting::device_memory, Setting::macos,
-    Setting::cost_cpu,        Setting::cost_gpu,  Setting::cost_tpu};
+    Setting::device,          Setting::precision,     Setting::fallback,  Setting::recovery,
+    Setting::memory_fraction, Setting::prefer,        Setting::allow_tpu, Setting::optimizations,
+    Setting::simulate,        Setting::device_memory, Setting::macos};
 
-// The names that the device library gives them.
-constexpr std::array<std::pair<Setting, std::string_view>, 8> kLibraryNames{
+// Settings that the device library has, too, and the names that it gives them.
+constexpr std::array<std::pair<Setting, std::string_view>, 7> kLibraryNames{
     {{Setting::device, "device"},
      {Setting::precision, "precision"},
      {Setting::recovery, "recovery"},
      {Setting::memory_fraction, "memory_fraction"},
      {Setting::prefer, "prefer"},
      {Setting::allow_tpu, "allow_tpu"},
-     {Setting::tpu_batch_factor, "tpu_batch_factor"},
      {Setting::optimizations, "enable_optimizations"}}};
 
 std::string variable(const char* name) {
@@ -48,21 +46,45 @@ std::string_view kind_of(std::string_view type) {
     return type == "cpu" || type == "tpu" ? type : "gpu";
 }
 
-Setting cost_of(std::string_view kind) {
-    return kind == "cpu"   ? Setting::cost_cpu
-           : kind == "tpu" ? Setting::cost_tpu
-                           : Setting::cost_gpu;
+double cost_of(std::string_view kind, const devices::Settings& settings) {
+    return kind == "cpu"   ? settings.cost_cpu
+           : kind == "tpu" ? settings.cost_tpu
+                           : settings.cost_gpu;
 }
 
-devices::Settings library_settings(const config::Settings& settings) {
+Expected<devices::Settings> library_settings(const config::Settings& settings) {
     devices::SettingValues values;
     for (const auto& [setting, name] : kLibraryNames)
         values[std::string(name)] = settings.text(setting);
-    auto resolved =
-        devices::resolve_settings(values, {}, [](std::string_view) { return std::nullopt; });
-    for (const auto& [setting, name] : kLibraryNames)
-        resolved.origin[std::string(name)] = settings[setting].origin;
-    return resolved;
+    try {
+        auto resolved = devices::resolve_settings(values, {}, devices::environment_variable);
+        for (const auto& [setting, name] : kLibraryNames)
+            resolved.origin[std::string(name)] = settings[setting].origin;
+        return resolved;
+    } catch (const devices::SettingError& error) {
+        return fail(ErrorKind::usage, error.what());
+    }
+}
+
+std::vector<display::ReportedSetting> reported_settings(const config::Settings& settings,
+                                                        const devices::Settings& library) {
+    std::vector<display::ReportedSetting> reported;
+    for (const Setting setting : kReportedSettings) {
+        const auto& value = settings[setting];
+        reported.push_back({std::string(config::row_of(setting).key), value.text, value.origin,
+                            value.source != config::Source::fallback});
+    }
+    for (const auto& row : devices::kSettings) {
+        if (std::ranges::find(kLibraryNames, row.name,
+                              [](const auto& pair) { return pair.second; }) != kLibraryNames.end())
+            continue;
+        const std::string& origin = library.origin.at(std::string(row.name));
+        const bool given = origin == row.variable;
+        reported.push_back({std::string(row.name),
+                            given ? variable(origin.c_str()) : std::string(row.fallback), origin,
+                            given});
+    }
+    return reported;
 }
 
 const ProbeAnswer* answer_of(const std::vector<ProbeAnswer>& answers, Probe probe) {
@@ -204,13 +226,15 @@ HostFacts host_facts(const std::optional<prepare::Environment>& environment,
     return facts;
 }
 
-DeviceReport report_of(const std::vector<ProbeAnswer>& answers, const HostFacts& facts,
-                       const config::Settings& settings) {
+Expected<DeviceReport> report_of(const std::vector<ProbeAnswer>& answers, const HostFacts& facts,
+                                 const config::Settings& settings) {
+    const auto resolved = library_settings(settings);
+    if (!resolved) return tl::unexpected(resolved.error());
+    const devices::Settings& library = *resolved;
     DeviceReport report;
-    const auto library = library_settings(settings);
     report.devices = Devices(answers, facts).all();
     for (auto& device : report.devices) {
-        device.cost_per_hour = std::stod(settings.text(cost_of(device.kind)));
+        device.cost_per_hour = cost_of(device.kind, library);
         device.batch_factor = devices::batch(1, device.capabilities, library).size;
         if (device.capabilities.dtypes.empty()) continue;
         const auto dtype = devices::recommended_dtype(device.capabilities, library);
@@ -221,11 +245,7 @@ DeviceReport report_of(const std::vector<ProbeAnswer>& answers, const HostFacts&
     report.automatic = library.device == "auto" && library.prefer == "auto";
     report.frameworks = {
         {"PyTorch", facts.torch_version}, {"TensorFlow", facts.tensorflow}, {"JAX", facts.jax}};
-    for (const Setting setting : kReportedSettings) {
-        const auto& value = settings[setting];
-        report.settings.push_back({std::string(config::row_of(setting).key), value.text,
-                                   value.origin, value.source != config::Source::fallback});
-    }
+    report.settings = reported_settings(settings, library);
     for (const auto& answer : answers) {
         report.probes.push_back({answer.name, answer.why, answer.seconds});
         for (const auto& [asked, why] : answer.found.failed)

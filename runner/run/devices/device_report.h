@@ -24,8 +24,9 @@ struct HostFacts {
 [[nodiscard]] HostFacts host_facts(const std::optional<prepare::Environment>& environment,
                                    const std::string& simulated);
 
-[[nodiscard]] display::DeviceReport report_of(const std::vector<ProbeAnswer>& answers,
-                                              const HostFacts& facts,
-                                              const config::Settings& settings);
+// Errors: usage, for a variable that only the device library reads.
+[[nodiscard]] Expected<display::DeviceReport> report_of(const std::vector<ProbeAnswer>& answers,
+                                                        const HostFacts& facts,
+                                                        const config::Settings& settings);
 
 }  // namespace compat::run

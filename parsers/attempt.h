@@ -18,7 +18,7 @@ struct AttemptFiles {
     TextSource log;
     LineSource devices;
     Isolation isolation{};
-    // Of the MACs of the events (base/mac/line_mac.h): lines without one are not the harness's.
+    // Of the MACs of the events (base/line_mac.h): lines without one are not the harness's.
     // Empty: nobody has it any more.
     std::string key{};
 };

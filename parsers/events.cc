@@ -8,7 +8,7 @@
 #include "parsers/framework_summary.h"
 #include "parsers/jsonl.h"
 #include "parsers/resolve_unfinished.h"
-#include "runner/base/mac/line_mac.h"
+#include "runner/base/line_mac.h"
 
 namespace compat::parsers {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "parsers/diagnosis/diagnosis.h"
-#include "runner/base/process_end.h"
+#include "runner/base/process/process_end.h"
 
 namespace compat::parsers {
 

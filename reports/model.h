@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "parsers/record.h"
-#include "reports/expectations/expectations.h"
+#include "reports/expectations.h"
 #include "reports/gaps.h"
 #include "reports/overview/collectives.h"
 #include "reports/ways.h"

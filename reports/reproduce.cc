@@ -8,7 +8,7 @@
 
 #include "runner/base/framework.h"
 #include "runner/base/names.h"
-#include "runner/base/subset/subset.h"
+#include "runner/base/run/subset.h"
 
 namespace compat::reports {
 

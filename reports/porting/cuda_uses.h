@@ -1,5 +1,5 @@
 // What a suite's own code uses CUDA for, summed up for the page of `runner porting`. Not for the
-// scan itself (runner/analysis/cuda_scan.h), which `runner scan` prints whole.
+// scan itself (runner/analysis/scan/cuda_scan.h), which `runner scan` prints whole.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "reports/links.h"
-#include "runner/analysis/cuda_scan.h"
+#include "runner/analysis/scan/cuda_scan.h"
 
 namespace compat::reports {
 

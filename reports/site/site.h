@@ -13,7 +13,7 @@
 #include "reports/html/chunks.h"
 #include "reports/model.h"
 #include "runner/analysis/changes/environment.h"
-#include "runner/analysis/trends/ledger.h"
+#include "runner/analysis/ledger.h"
 
 namespace compat::reports {
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "runner/base/exit_code.h"
-#include "runner/base/signals/termination.h"
+#include "runner/base/process/termination.h"
 
 namespace compat::archive {
 

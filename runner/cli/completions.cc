@@ -5,9 +5,9 @@
 #include <array>
 
 #include "runner/base/text.h"
+#include "runner/cli/candidates.h"
 #include "runner/cli/command_line.h"
 #include "runner/cli/commands.h"
-#include "runner/cli/completion/candidates.h"
 #include "runner/cli/results.h"
 #include "runner/display/device_lines.h"
 #include "runner/display/output.h"

@@ -1,7 +1,7 @@
 // `runner expect update | check`: a stored run beside expectations.json.
 #include <fmt/format.h>
 
-#include "reports/expectations/expectations.h"
+#include "reports/expectations.h"
 #include "runner/analysis/verdict.h"
 #include "runner/archive/shards.h"
 #include "runner/base/files.h"

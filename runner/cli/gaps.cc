@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "runner/analysis/gap_scan.h"
+#include "runner/analysis/scan/gap_scan.h"
 #include "runner/archive/gap_record.h"
 #include "runner/archive/results.h"
 #include "runner/base/files.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "runner/base/exit_code.h"
-#include "runner/base/signals/termination.h"
+#include "runner/base/process/termination.h"
 #include "runner/base/text.h"
 #include "runner/cli/command_line.h"
 #include "runner/display/output.h"

@@ -9,7 +9,7 @@
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/display/output.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 
 namespace compat::cli {
 

@@ -8,10 +8,10 @@
 #include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
-#include "runner/cli/scan/scan_fix.h"
+#include "runner/cli/scan_fix.h"
 #include "runner/display/output.h"
-#include "runner/display/scan_json.h"
-#include "runner/display/scan_report.h"
+#include "runner/display/scan/scan_json.h"
+#include "runner/display/scan/scan_report.h"
 #include "runner/prepare/share.h"
 #include "runner/scan/scan_sources.h"
 

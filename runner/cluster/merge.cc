@@ -22,7 +22,7 @@
 #include "runner/display/output.h"
 #include "runner/run/attempt_result.h"
 #include "runner/run/fingerprint.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 
 namespace compat::cluster {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runner/base/subset/subset.h"
+#include "runner/base/run/subset.h"
 
 namespace compat::display {
 

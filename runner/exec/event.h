@@ -11,7 +11,7 @@
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
-#include "runner/base/process_end.h"
+#include "runner/base/process/process_end.h"
 
 namespace compat::exec {
 

@@ -30,7 +30,7 @@ struct Job {
     FileBelow log;       // receives stdout and stderr
     FileBelow events;    // the progress protocol is read here
     FileBelow writable;  // a folder for the files of this job alone, made anew; empty: none
-    // Of the MACs of its events (base/mac/line_mac.h). The child reads it from its stdin, a pipe,
+    // Of the MACs of its events (base/line_mac.h). The child reads it from its stdin, a pipe,
     // so that no process sees it in a command line or an environment. Empty: stdin is /dev/null.
     std::string key{};
     Milliseconds timeout{};       // of the whole child; 0: none

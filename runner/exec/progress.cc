@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "runner/base/isolation/source_copy.h"
-#include "runner/base/mac/line_mac.h"
+#include "runner/base/line_mac.h"
 #include "runner/base/names.h"
 
 namespace compat::exec {

@@ -18,7 +18,7 @@ namespace compat::exec {
 // Follows a growing events file, with bounded cost whatever a test writes there (line_reader.h).
 class ProgressReader {
   public:
-    // With a key, lines without its MAC are ignored (base/mac/line_mac.h).
+    // With a key, lines without its MAC are ignored (base/line_mac.h).
     explicit ProgressReader(FileBelow events, LineLimits limits = {}, std::string key = {})
         : lines_(std::move(events), limits), key_(std::move(key)) {}
 

@@ -4,7 +4,7 @@
 
 #include "runner/base/exit_code.h"
 #include "runner/base/host.h"
-#include "runner/base/signals/termination.h"
+#include "runner/base/process/termination.h"
 
 namespace compat::exec {
 

@@ -10,7 +10,8 @@
 #include "runner/archive/prune.h"
 #include "runner/archive/results.h"
 #include "runner/base/files.h"
-#include "runner/base/signals/termination.h"
+#include "runner/base/files/temporary_folder.h"
+#include "runner/base/process/termination.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
 #include "runner/exec/signals.h"
@@ -19,8 +20,7 @@
 #include "runner/prepare/share.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/isolation/sandbox.h"
-#include "runner/run/pruning/prune_runs.h"
-#include "runner/run/temporary_folder.h"
+#include "runner/run/prune_runs.h"
 #include "runner/site/last_night.h"
 #include "runner/site/write_site.h"
 #include "suites/nightly.h"
@@ -141,7 +141,7 @@ Expected<void> notify(const suites::Nightly& file, const fs::path& folder) {
 
 // For a night whose disk is full: that is news.
 Expected<void> notify_from_elsewhere(const suites::Nightly& file, const Night& night) {
-    const auto folder = run::TemporaryFolder::create("night");
+    const auto folder = TemporaryFolder::create("night");
     if (!folder) return tl::unexpected(folder.error());
     return write_file(folder->path() / site::kNightSummary, summary_json(night))
         .and_then([&] { return notify(file, folder->path()); })

@@ -10,7 +10,7 @@
 #include "runner/archive/results.h"
 #include "runner/archive/shards.h"
 #include "runner/base/names.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 #include "runner/store/gaps.h"
 
 namespace compat::porting {

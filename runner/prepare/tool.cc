@@ -30,7 +30,7 @@
 
 #include "runner/base/files.h"
 #include "runner/base/host.h"
-#include "runner/base/signals/termination.h"
+#include "runner/base/process/termination.h"
 
 namespace compat::prepare {
 

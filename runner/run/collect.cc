@@ -9,6 +9,7 @@
 #include "parsers/attempt.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
+#include "runner/base/files/temporary_folder.h"
 #include "runner/base/names.h"
 #include "runner/base/nearest.h"
 #include "runner/base/text.h"
@@ -16,7 +17,6 @@
 #include "runner/exec/loop.h"
 #include "runner/plan/targets.h"
 #include "runner/run/isolation/isolation.h"
-#include "runner/run/temporary_folder.h"
 
 namespace compat::run {
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runner/base/exit_code.h"
-#include "runner/base/signals/termination.h"
+#include "runner/base/process/termination.h"
 #include "runner/display/output.h"
 
 namespace compat::run {

@@ -20,10 +20,10 @@
 #include "runner/exec/loop.h"
 #include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
-#include "runner/run/diagnosis/diagnose.h"
+#include "runner/run/diagnose.h"
 #include "runner/run/isolation/isolation.h"
 #include "runner/run/recorder.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 #include "runner/run/warm.h"
 
 namespace compat::run {

@@ -11,7 +11,7 @@
 #include "runner/archive/run_folder.h"
 #include "runner/base/exit_code.h"
 #include "runner/run/ready.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 #include "runner/run/warm.h"
 #include "runner/store/store.h"
 

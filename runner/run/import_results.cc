@@ -16,7 +16,7 @@
 #include "runner/base/text.h"
 #include "runner/display/output.h"
 #include "runner/run/fingerprint.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 #include "runner/site/series.h"
 
 namespace compat::run {

@@ -11,7 +11,7 @@
 #include "runner/base/names.h"
 #include "runner/base/text.h"
 #include "runner/run/collect.h"
-#include "runner/run/diagnosis/diagnose.h"
+#include "runner/run/diagnose.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/isolation/isolation.h"
 #include "runner/run/variables.h"

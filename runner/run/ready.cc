@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "runner/base/files.h"
-#include "runner/base/mac/line_mac.h"
+#include "runner/base/line_mac.h"
 #include "runner/base/secrets.h"
 #include "runner/base/text.h"
 #include "runner/display/device_lines.h"

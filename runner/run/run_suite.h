@@ -12,7 +12,7 @@
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
 #include "runner/config/settings.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 #include "runner/run/warm.h"
 
 namespace compat::run {

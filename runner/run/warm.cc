@@ -8,10 +8,10 @@
 #include <random>
 
 #include "runner/base/files.h"
+#include "runner/base/files/temporary_folder.h"
 #include "runner/base/names.h"
 #include "runner/exec/loop.h"
 #include "runner/run/isolation/isolation.h"
-#include "runner/run/temporary_folder.h"
 
 namespace compat::run {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "parsers/devices.h"
-#include "runner/analysis/cuda_scan.h"
+#include "runner/analysis/scan/cuda_scan.h"
 
 namespace compat::scan {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "parsers/devices.h"
-#include "runner/analysis/scan_record.h"
+#include "runner/analysis/scan/scan_record.h"
 #include "runner/prepare/prepare.h"
 
 namespace compat::scan {

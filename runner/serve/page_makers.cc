@@ -17,7 +17,7 @@
 #include "runner/base/secrets.h"
 #include "runner/compare/baseline.h"
 #include "runner/display/device_lines.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 #include "runner/serve/address.h"
 #include "runner/site/read_site.h"
 #include "runner/store/comparable.h"

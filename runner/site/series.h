@@ -1,5 +1,5 @@
 // The series of stored runs: complete runs that are comparable, oldest first, under the name of
-// their column. Not for what they say of a test (analysis/trends/ledger.h).
+// their column. Not for what they say of a test (analysis/ledger.h).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runner/analysis/changes/environment.h"
-#include "runner/analysis/trends/ledger.h"
+#include "runner/analysis/ledger.h"
 #include "runner/store/store.h"
 #include "runner/store/trends.h"
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "runner/base/names.h"
-#include "runner/base/subset/subset.h"
+#include "runner/base/run/subset.h"
 #include "runner/store/json_column.h"
 
 namespace compat::store {

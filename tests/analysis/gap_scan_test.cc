@@ -1,5 +1,5 @@
 // Small scans; tests/e2e/test_gaps.py checks a whole torch.
-#include "runner/analysis/gap_scan.h"
+#include "runner/analysis/scan/gap_scan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

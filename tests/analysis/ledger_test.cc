@@ -1,6 +1,6 @@
 // The ledger of a test, from strips of states: "." good, "F" failed, "C" crashed, "s" skipped,
 // "r" passed only when retried, " " not in that run. A "|" changes source or torch.
-#include "runner/analysis/trends/ledger.h"
+#include "runner/analysis/ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runner/base/mac/line_mac.h"
+#include "runner/base/line_mac.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runner/base/process_end.h"
+#include "runner/base/process/process_end.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "parsers/attempt.h"
 #include "runner/base/files.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 #include "tests/bench/good.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "runner/display/history/history_strip.h"
+#include "runner/display/history_strip.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "runner/display/scan_report.h"
+#include "runner/display/scan/scan_report.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "runner/display/scan_json.h"
+#include "runner/display/scan/scan_json.h"
 
 namespace compat::display {
 namespace {

@@ -58,13 +58,13 @@ constexpr Format kFormats[] = {
     {"`report.json`", "reports/json/json.h", R"(kReportFormat = (\d+);)"},
     {"`porting.json`", "reports/porting/pages.h", R"(kPortingFormat = (\d+);)"},
     {"`compare --format json`", "reports/compare/compare.h", R"(kCompareFormat = (\d+);)"},
-    {"`scan --json`", "runner/display/scan_json.h", R"(kScanJsonFormat = (\d+);)"},
+    {"`scan --json`", "runner/display/scan/scan_json.h", R"(kScanJsonFormat = (\d+);)"},
     {"`gaps list --json`, `gaps export --json`", "reports/gaps.h", R"(kGapsFormat = (\d+);)"},
     {"`--progress json`", "runner/display/progress_json.cc", R"(kProgressFormat = (\d+);)"},
     {"`device-probe`", "runner/display/device_lines.cc", R"(kDevicesFormat = (\d+);)"},
     {"the device library's log", "shim/devices/log.cc", R"(kLogFormat = (\d+);)"},
     {"output of a scan of Python code", "runner/harness/scan/__main__.py", R"(FORMAT = (\d+))"},
-    {"output of an API scan", "runner/analysis/gap_scan.cc", R"(kScanFormat = (\d+);)"},
+    {"output of an API scan", "runner/analysis/scan/gap_scan.cc", R"(kScanFormat = (\d+);)"},
 };
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "runner/analysis/collectives.h"
 #include "runner/analysis/expectations/conditions.h"
 #include "runner/analysis/judgement.h"
-#include "runner/analysis/trends/ledger.h"
+#include "runner/analysis/ledger.h"
 #include "runner/analysis/ways/attribution.h"
 #include "runner/analysis/ways/diagnostic_retries.h"
 #include "runner/base/attempt.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "runner/base/signals/termination.h"
+#include "runner/base/process/termination.h"
 #include "tests/exec/children_fixture.h"
 
 namespace compat::exec {

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "runner/base/mac/line_mac.h"
+#include "runner/base/line_mac.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat::exec {

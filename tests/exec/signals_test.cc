@@ -12,7 +12,7 @@
 
 #include "runner/base/exit_code.h"
 #include "runner/base/host.h"
-#include "runner/base/signals/termination.h"
+#include "runner/base/process/termination.h"
 #include "runner/exec/processes.h"
 #include "tests/exec/children_fixture.h"
 

@@ -4,7 +4,7 @@
 
 #include "parsers/attempt.h"
 #include "runner/analysis/accounting.h"
-#include "runner/base/mac/line_mac.h"
+#include "runner/base/line_mac.h"
 #include "tests/parsers/event_lines.h"
 
 namespace compat::parsers::forged_events_test {

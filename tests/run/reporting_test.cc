@@ -1,4 +1,4 @@
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

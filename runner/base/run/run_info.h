@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runner/base/clock.h"
-#include "runner/base/subset/subset.h"
+#include "runner/base/run/subset.h"
 
 namespace compat {
 

@@ -10,7 +10,7 @@
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
 #include "runner/cli/results/show_test.h"
-#include "runner/display/history/history_strip.h"
+#include "runner/display/history_strip.h"
 #include "runner/display/output.h"
 #include "runner/display/terminal.h"
 

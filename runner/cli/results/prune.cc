@@ -7,7 +7,7 @@
 #include "runner/cli/commands.h"
 #include "runner/cli/options/checks.h"
 #include "runner/display/output.h"
-#include "runner/run/pruning/prune_runs.h"
+#include "runner/run/prune_runs.h"
 
 namespace compat::cli {
 

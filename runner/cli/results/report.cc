@@ -7,7 +7,7 @@
 #include "runner/cli/options/run_options.h"
 #include "runner/cli/results.h"
 #include "runner/display/output.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 
 namespace compat::cli {
 

@@ -14,7 +14,7 @@
 #include "runner/display/device_lines.h"
 #include "runner/display/output.h"
 #include "runner/display/terminal.h"
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 
 namespace compat::cli {
 

@@ -15,7 +15,7 @@
 #include "runner/base/text.h"
 #include "runner/display/columns.h"
 #include "runner/display/device_lines.h"
-#include "runner/display/history/history_strip.h"
+#include "runner/display/history_strip.h"
 #include "runner/display/output.h"
 #include "runner/display/terminal.h"
 

@@ -105,7 +105,7 @@ def _lift(fd, least):
 
 
 def _mac_with(key):
-    """The function that makes a line's MAC (runner/base/mac/line_mac.h). The key is in no
+    """The function that makes a line's MAC (runner/base/line_mac.h). The key is in no
     attribute, where a suite would come upon it."""
     blake2b = _blake2b
 

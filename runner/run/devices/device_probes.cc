@@ -10,13 +10,13 @@
 #include <memory>
 
 #include "runner/base/files.h"
+#include "runner/base/files/temporary_folder.h"
 #include "runner/base/host.h"
-#include "runner/base/process_end.h"
+#include "runner/base/process/process_end.h"
 #include "runner/base/text.h"
 #include "runner/exec/loop.h"
 #include "runner/plan/command.h"
 #include "runner/prepare/tool.h"
-#include "runner/run/temporary_folder.h"
 #include "runner/run/variables.h"
 
 namespace compat::run {

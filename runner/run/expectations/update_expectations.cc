@@ -4,9 +4,9 @@
 
 #include "runner/analysis/attempts.h"
 #include "runner/base/files.h"
+#include "runner/base/files/temporary_folder.h"
 #include "runner/prepare/share.h"
 #include "runner/prepare/tool.h"
-#include "runner/run/temporary_folder.h"
 #include "suites/expectations.h"
 
 namespace compat::run {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "parsers/diagnosis/diagnosis.h"
+#include "runner/base/files/temporary_folder.h"
 #include "runner/base/isolation/written_files.h"
 #include "runner/exec/event.h"
 #include "runner/exec/sandbox.h"
 #include "runner/prepare/prepare.h"
 #include "runner/run/isolation/sandbox.h"
 #include "runner/run/isolation/source_copy.h"
-#include "runner/run/temporary_folder.h"
 
 namespace compat::run {
 

@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "runner/base/files.h"
+#include "runner/base/files/temporary_folder.h"
 #include "runner/base/host.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/isolation/source_copy.h"
-#include "runner/run/temporary_folder.h"
 
 namespace compat::run {
 

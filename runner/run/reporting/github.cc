@@ -1,4 +1,4 @@
-#include "runner/run/ci/github.h"
+#include "runner/run/reporting/github.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "runner/base/subset/subset.h"
+#include "runner/base/run/subset.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runner/run/reporting.h"
+#include "runner/run/reporting/reporting.h"
 
 #include <fmt/format.h>
 
@@ -19,8 +19,8 @@
 #include "runner/display/closing_summary.h"
 #include "runner/display/columns.h"
 #include "runner/display/output.h"
-#include "runner/run/ci/github.h"
 #include "runner/run/database_wait.h"
+#include "runner/run/reporting/github.h"
 #include "runner/store/comparable.h"
 
 namespace compat::run {

@@ -1,4 +1,4 @@
-#include "runner/analysis/trends/ledger.h"
+#include "runner/analysis/ledger.h"
 
 #include <algorithm>
 #include <vector>

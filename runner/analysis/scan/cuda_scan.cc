@@ -1,4 +1,4 @@
-#include "runner/analysis/cuda_scan.h"
+#include "runner/analysis/scan/cuda_scan.h"
 
 #include <fmt/format.h>
 

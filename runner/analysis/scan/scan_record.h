@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "runner/analysis/cuda_scan.h"
+#include "runner/analysis/scan/cuda_scan.h"
 
 namespace compat::analysis {
 

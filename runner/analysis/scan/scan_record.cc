@@ -1,4 +1,4 @@
-#include "runner/analysis/scan_record.h"
+#include "runner/analysis/scan/scan_record.h"
 
 #include <algorithm>
 #include <map>

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runner/analysis/cuda_scan.h"
+#include "runner/analysis/scan/cuda_scan.h"
 
 namespace compat::display {
 

@@ -1,4 +1,4 @@
-#include "runner/analysis/gap_scan.h"
+#include "runner/analysis/scan/gap_scan.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runner/run/pruning/prune_runs.h"
+#include "runner/run/prune_runs.h"
 
 #include <fmt/format.h>
 

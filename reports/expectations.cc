@@ -1,4 +1,4 @@
-#include "reports/expectations/expectations.h"
+#include "reports/expectations.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

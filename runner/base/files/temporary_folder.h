@@ -14,7 +14,7 @@
 #include "runner/base/error.h"
 #include "runner/base/isolation/file_tree.h"
 
-namespace compat::run {
+namespace compat {
 
 class TemporaryFolder {
   public:
@@ -54,4 +54,4 @@ class TemporaryFolder {
     std::filesystem::path path_;
 };
 
-}  // namespace compat::run
+}  // namespace compat

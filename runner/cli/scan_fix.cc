@@ -1,4 +1,4 @@
-#include "runner/cli/scan/scan_fix.h"
+#include "runner/cli/scan_fix.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runner/base/signals/termination.h"
+#include "runner/base/process/termination.h"
 
 #include <algorithm>
 #include <csignal>

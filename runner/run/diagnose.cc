@@ -1,4 +1,4 @@
-#include "runner/run/diagnosis/diagnose.h"
+#include "runner/run/diagnose.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runner/display/scan_report.h"
+#include "runner/display/scan/scan_report.h"
 
 #include <fmt/format.h>
 

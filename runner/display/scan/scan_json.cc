@@ -1,4 +1,4 @@
-#include "runner/display/scan_json.h"
+#include "runner/display/scan/scan_json.h"
 
 #include <nlohmann/json.hpp>
 

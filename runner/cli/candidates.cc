@@ -1,4 +1,4 @@
-#include "runner/cli/completion/candidates.h"
+#include "runner/cli/candidates.h"
 
 #include <algorithm>
 #include <array>

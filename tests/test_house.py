@@ -303,6 +303,15 @@ def test_the_version_and_the_pin_of_torch_stand_once():
     assert [p for p in matches(code, rf'"{re.escape(version)}"|{re.escape(torch)}') if "compat_shim/__init__.py" not in p] == []
 
 
+def test_new_commits_have_a_short_subject_and_say_why():
+    log = subprocess.run(["git", "-C", ROOT, "log", "--no-merges", "--since=2026-11-28T23:30:00Z", "--format=%h%x00%s%x00%b%x01"],
+                         text=True, capture_output=True)
+    if log.returncode != 0:
+        pytest.skip("not a git checkout")
+    commits = [entry.strip("\n").split("\0") for entry in log.stdout.split("\1") if entry.strip()]
+    assert [f"{name} {subject}" for name, subject, body in commits if len(subject) > 72 or not body.strip()] == []
+
+
 def test_the_project_speaks_of_itself_alone():
     tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], text=True, capture_output=True)
     if tracked.returncode != 0:

@@ -1,4 +1,5 @@
-// What most sources include of torch, parsed once for all of them (CMakeLists.txt). No source relies on it.
+// The torch headers that most sources include, parsed once for all of them (CMakeLists.txt). No
+// source relies on it.
 #pragma once
 
 #include <algorithm>

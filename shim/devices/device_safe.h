@@ -1,8 +1,8 @@
-// device_safe: calls a function again after a device error, with what the error's class asks for
-// (recovery.h). Other errors pass through. Off with COMPAT_RECOVERY=off. attempt(tensor) is
-// the tensor itself, or a copy where a recovery moves it: gradients flow through it. What the
-// function changes in place stays changed for the next attempt, unless it was a copy. Not for
-// errors that leave no working process, such as a crash of a driver.
+// device_safe: calls a function again after a device error, with the recovery for the error's class
+// (recovery.h). Other errors pass through. Off with COMPAT_RECOVERY=off. attempt(tensor) is the
+// tensor itself, or a copy where a recovery moves it: gradients flow through it. Changes in place
+// stay for the next attempt, unless the function changed a copy. Not for errors that leave no
+// working process, such as a crash of a driver.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,8 +24,8 @@ struct SafeOptions {
     std::vector<std::string>* tried = nullptr;  // filled with what was tried
 };
 
-// What the function is called with. What it asks here can be recovered: tensors that it uses
-// without attempt(tensor) stay where they are.
+// The function's argument. A recovery acts only through it: tensors that the function uses without
+// attempt(tensor) stay where they are.
 class Attempt {
   public:
     // The tensor as this attempt wants it: at the first one, the tensor itself.

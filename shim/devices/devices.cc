@@ -35,7 +35,7 @@ constexpr std::array<Type, 7> kTypes{{{"cpu", at::kCPU},
                                       {"mtia", at::kMTIA},
                                       {"privateuseone", at::kPrivateUse1}}};
 
-// What each dtype is tested with: a matrix product, as in models, and for integers a sum. Every
+// Each dtype is tested with a matrix product, as in models, and integers with a sum. Every
 // intermediate number is exact in every dtype.
 struct Dtype {
     const char* name;

@@ -31,7 +31,7 @@ struct LogEvent {
     std::string error_class, rule;      // of an error and of its recovery
     std::optional<std::int64_t> bytes;  // moved or released
     double seconds = 0;                 // that it took
-    // Of an error: numbers of the events of the same thread before it, since the last error.
+    // For an error: the numbers of its thread's events since that thread's previous error.
     std::vector<std::int64_t> preceded_by;
 };
 

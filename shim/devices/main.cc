@@ -57,7 +57,7 @@ std::string json_of(const DeviceCapabilities& device) {
            "}}";
 }
 
-// What a child writes, line by line: a mark and text. The last step is where it died.
+// A child writes lines of a mark and text. The last step is where it died.
 enum Mark : char { step = '#', built = '+', found = '=', refused = '!' };
 
 class Pipe final : public compat::devices::Progress {

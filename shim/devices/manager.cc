@@ -33,7 +33,7 @@ std::string first_line_of(std::string_view text) {
     return std::string(text.substr(0, text.find('\n')));
 }
 
-// Of this process, in bytes.
+// In bytes.
 std::optional<std::int64_t> resident_memory() {
     std::ifstream stream("/proc/self/status");
     for (std::string line; std::getline(stream, line);)

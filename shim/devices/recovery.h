@@ -1,6 +1,6 @@
-// What may be done about a device error before a call is tried again: one table from the error's
-// class to actions, and the plan that picks the next of them. It decides only; moving tensors and
-// calling again is device_safe's (device_safe.h, compat_devices/calling.py). No torch header.
+// Recovery from device errors: a table of actions for each class of error, and the plan that picks
+// the next action. It only decides. device_safe moves tensors and calls again (device_safe.h,
+// python/compat_devices/calling.py). No torch header.
 #pragma once
 
 #include <array>
@@ -76,7 +76,7 @@ struct Placement {
     std::string map_location;
 };
 
-// What is known of a call that failed.
+// Facts about a call that failed.
 struct CallFacts {
     std::vector<std::string> devices;  // of its tensors, each once
     bool has_other_floats = false;     // a floating-point tensor that is not fp32
@@ -91,7 +91,7 @@ struct RecoveryStep {
     std::string what;     // for a reader: "move_tensors to cuda:0"
 };
 
-// Of one call. `chain`: usable devices, as choice.h orders them.
+// The plan for one call. `chain`: usable devices, as choice.h orders them.
 class RecoveryPlan {
   public:
     // Throws std::invalid_argument if `tries` is negative.
@@ -99,11 +99,11 @@ class RecoveryPlan {
     // Empty: no tries are left, or nothing more can be done. An action that would change nothing is
     // skipped and costs no try.
     [[nodiscard]] std::optional<RecoveryStep> next(ErrorClass error_class, const CallFacts& facts);
-    // Of all steps so far, for a reader.
+    // Descriptions of all steps so far.
     [[nodiscard]] const std::vector<std::string>& taken() const { return taken_; }
 
   private:
-    // What the action leads to; empty: it would change nothing.
+    // Empty: the action would change nothing.
     [[nodiscard]] std::optional<RecoveryStep> apply(Action action, const CallFacts& facts) const;
 
     std::size_t tries_;

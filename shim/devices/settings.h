@@ -69,7 +69,7 @@ struct Settings {
     std::int64_t tpu_batch_factor = 128;
     double cost_cpu = 0, cost_gpu = 0.5, cost_tpu = 2;
     bool enable_optimizations = true;
-    // Of each setting: "argument", its variable, "file" or "default".
+    // The source of each setting: "argument", its variable, "file" or "default".
     std::map<std::string, std::string, std::less<>> origin;
 };
 
@@ -88,7 +88,7 @@ using Lookup = std::function<std::optional<std::string>(std::string_view variabl
 [[nodiscard]] Settings resolve_settings(const SettingValues& arguments, const SettingValues& file,
                                         const Lookup& environment);
 [[nodiscard]] bool is_file_key(std::string_view key);
-// Of this process.
+// Reads this process's environment.
 [[nodiscard]] std::optional<std::string> environment_variable(std::string_view name);
 
 // "cuda" of "cuda:1".

@@ -14,8 +14,8 @@ enum class Mode { missing, full };
 // `accelerator`: any other that torch knows, such as xpu or npu.
 enum class Host { mps, cuda, accelerator, cpu };
 
-// What code asked for. `integer` is a bare device number, which means CUDA in CUDA code. `toggle`
-// is "cpu:-1", which turns the CPU override on and off.
+// The device that code asked for. `integer` is a bare device number, which means CUDA in CUDA code.
+// `toggle` is "cpu:-1", which turns the CPU override on and off.
 enum class Requested { none, cpu, toggle, mps, cuda, integer, meta, other };
 
 // Index -1: none was given.

@@ -7,7 +7,7 @@
 
 namespace compat::shim {
 
-// What a Counter says of bytes, or of blocks.
+// A Counter's figures, of bytes or of blocks.
 struct Figure {
     std::int64_t current = 0, peak = 0;     // the peak since the last reset
     std::int64_t allocated = 0, freed = 0;  // since the last reset of them

@@ -16,7 +16,8 @@ namespace {
 
 c10::DeviceType default_type = c10::kCPU;
 bool (*stays_on_host)() = nullptr;
-// What OnDefault adds to a call; made once, because making them doubles its cost.
+// The keyword and its value that OnDefault adds to a call; made once, because making them doubles
+// its cost.
 PyObject *device_key = nullptr, *device_value = nullptr;
 
 // Without an index: the type's current device.

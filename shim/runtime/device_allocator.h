@@ -1,5 +1,5 @@
-// torch's interface of a device's allocator. What torch lacks of it (all before 2.9, getMemoryInfo
-// before 2.10) is declared here, and only our own code calls it.
+// torch's interface of a device's allocator. Parts that this torch lacks (all before 2.9,
+// getMemoryInfo before 2.10) are declared here, and only our own code calls them.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>

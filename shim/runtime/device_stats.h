@@ -1,4 +1,4 @@
-// What a device's memory answers in torch's terms (c10::DeviceAllocator::getDeviceStats).
+// Statistics of a device's memory as torch has them (c10::DeviceAllocator::getDeviceStats).
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>

@@ -1,4 +1,5 @@
-// What ATen asks of an accelerator's own library, answered for devices whose memory is the host's.
+// ATen's hooks, which ask an accelerator's own library, answered for devices whose memory is the
+// host's.
 #pragma once
 
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -27,8 +28,8 @@ inline void hide_cuda() {
     c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::kCUDA)].store(nullptr);
 }
 
-// Of CUDA, in a process where torch's own library of CUDA is absent or finds no device. Subclasses
-// say which devices there are and whose generators.
+// Hooks of CUDA, in a process where torch's own library of CUDA is absent or finds no device.
+// Subclasses provide the devices and generators.
 class CudaHooks : public at::CUDAHooksInterface {
   public:
     void init() const override {}

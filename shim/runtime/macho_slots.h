@@ -9,8 +9,8 @@
 
 namespace compat::shim::macho {
 
-// What a caller gets for each slot: the symbol as in the image's symbol table, with its first
-// underscore, and the slot's address in memory.
+// Called for each slot with the symbol as in the image's symbol table, with its first underscore,
+// and the slot's address in memory.
 using SeeSlot = std::function<void(std::string_view symbol, std::uintptr_t slot)>;
 
 // `header`: where the image's first byte lies in memory. `slide`: how far it is from the address

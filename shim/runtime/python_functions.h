@@ -1,4 +1,4 @@
-// What replacing C functions of torch's Python has in common.
+// Helpers for replacing C functions of torch's Python.
 #pragma once
 
 #include <Python.h>

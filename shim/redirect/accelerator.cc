@@ -13,8 +13,8 @@ namespace compat::shim {
 #ifdef COMPAT_TORCH_HAS_DEVICE_ALLOCATOR
 namespace {
 
-// Null where the accelerator's allocator does not count, or is not registered, as that of MPS in
-// torch 2.10: torch then throws.
+// Null if the accelerator's allocator does not count. Also null if none is registered, as for MPS
+// in torch 2.10, where torch throws.
 c10::DeviceAllocator* counting_allocator() {
     try {
         return dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(host_type()));

@@ -60,7 +60,7 @@ int put_all(torch::Library& library) {
     AT_FORALL_FP32(PUT_FP32)
     AT_FORALL_FP32_SET_OPT_DTYPE(PUT_DTYPE)
     AT_FORALL_PROMOTE(PUT_PROMOTE)
-    // In no list: CUDA casts inside the one kernel that they all call.
+    // Recurrent ops are in no list: CUDA casts inside the one kernel that they all call.
     PUT(lower_precision_fp, lstm, input)
     PUT(lower_precision_fp, lstm, data)
     PUT(lower_precision_fp, gru, input)

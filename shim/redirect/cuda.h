@@ -1,8 +1,8 @@
-// Answers what torch's C++ side asks of CUDA, in a process without CUDA: hooks, device guard,
-// allocator, generator. There is one pretended device, cuda:0: the host or its accelerator.
+// Answers torch's C++ questions to CUDA, in a process without CUDA: hooks, device guard, allocator,
+// generator. There is one pretended device, cuda:0: the host or its accelerator.
 //
-// python/compat_shim answers torch.cuda's Python side. Both are installed together: with only one
-// of them, torch finds a CUDA that is built but does not work.
+// python/compat_shim answers torch.cuda's Python side. Both are installed together: with one alone,
+// torch finds a CUDA that is built but does not work.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -13,7 +13,7 @@
 
 namespace compat::shim {
 
-// torch.Generator of a device that is redirected, on any host. Once, with the GIL held.
+// Makes torch.Generator work for redirected devices, on any host. Call once, with the GIL held.
 void install_generators();
 
 // Installs hooks, guard and allocator, once, for the life of the process. Needs the GIL.

@@ -51,7 +51,7 @@ class AcceleratorHooks final : public HostHooks {
     }
 };
 
-// There is no MPS; what its generators are asked for is redirected, as its tensors are.
+// There is no MPS; requests for its generators are redirected, as those for its tensors are.
 class NoMpsHooks final : public at::MPSHooksInterface {
   public:
     at::Generator getNewGenerator(c10::DeviceIndex index) const override {

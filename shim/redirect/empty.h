@@ -1,6 +1,6 @@
-// aten::empty without boxes. Every factory makes its tensor by it, and putting its arguments on a
-// stack would cost more than all else that redirection does. What it cannot decide alone it leaves
-// to the boxed kernel (kernel.h).
+// aten::empty without boxing. Every factory makes its tensor with it, and putting its arguments on
+// a stack would cost more than the rest of redirection. It calls the boxed kernel (kernel.h) where
+// it cannot decide alone.
 #pragma once
 
 #include <ATen/core/Tensor.h>

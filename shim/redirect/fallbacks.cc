@@ -22,7 +22,7 @@ constexpr std::array kOwnKernels{kFallbackKey, c10::DispatchKey::CompositeImplic
                                  c10::DispatchKey::CompositeExplicitAutograd,
                                  c10::DispatchKey::CompositeExplicitAutogradNonFunctional};
 
-// As torch reads it (aten/src/ATen/mps/MPSFallback.mm): any number but 0.
+// torch reads it so (aten/src/ATen/mps/MPSFallback.mm): on for any number but 0.
 bool fallback_is_on() {
     const char* value = std::getenv("PYTORCH_ENABLE_MPS_FALLBACK");
     return value && std::atoi(value) != 0;

@@ -1,11 +1,12 @@
-// Mode `full` on a host with an accelerator: requests for the CPU, or without a device, go there
-// too. The policy says where; this file decides whose request it is. torch itself makes tensors on
-// the CPU that must stay there, and its kernels see those requests too.
+// Mode `full` on a host with an accelerator: requests for the CPU, or without a device, go to the
+// accelerator too. The policy says where; this file decides whether a request is the user's. torch
+// itself makes tensors on the CPU that must stay there, and the shim's kernels see those requests
+// too.
 //
-// The user's requests are those of ops that Python calls, not of ops that ops call inside. For that
-// the mode's key is removed from the thread while an op runs (`call_below`), also from Python that
-// an op calls (a custom op's body, a TorchDispatchMode). Two kinds of remaining requests are left
-// alone: calls that C++ makes between two ops (torch.tensor fills a CPU tensor that it moves
+// The user's requests are those of ops that Python calls, not of ops that other ops call. So the
+// mode's key is removed from the thread while an op runs (`call_below`). This includes Python code
+// that an op calls (a custom op's body, a TorchDispatchMode). Two kinds of remaining requests are
+// left alone: calls that C++ makes between two ops (torch.tensor fills a CPU tensor that it moves
 // afterwards), and callers inside torch that need host memory, such as a backward pass
 // (python/compat_shim/host_callers.py).
 #pragma once
@@ -17,10 +18,10 @@
 
 namespace compat::shim {
 
-// Whether this process does this.
+// Whether this process redirects requests for the CPU.
 [[nodiscard]] bool forces() noexcept;
 
-// Where the user's request for the CPU goes, for callers outside the dispatcher. Counted.
+// Where the user's request for the CPU goes, for callers outside the dispatcher. Counts the event.
 [[nodiscard]] c10::Device force(OpId symbol) noexcept;
 
 // Whether the user called the op that runs on this thread, as far as frames and keys tell.

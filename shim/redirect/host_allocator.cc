@@ -19,7 +19,7 @@ namespace {
 Counter bytes;
 Counter blocks;
 
-// The size that the C library allocated: the size asked for and a few bytes. It is known again at
+// The size that the C library allocated, a few bytes more than requested. It can be read again at
 // free, without a table.
 std::int64_t size_of(void* data) {
 #ifdef __APPLE__

@@ -33,8 +33,8 @@ void keep_copy_semantics(const OpShape& shape, torch::jit::Stack& stack, c10::De
         argument(shape, stack, shape.copy) = c10::IValue(true);
 }
 
-// For a request for the CPU or without a device, if this process forces: whether it is redirected
-// too. Numbers are drawn where their generator is, and pages are locked on the host.
+// Whether a request for the CPU or without a device is redirected, in a process that forces.
+// Numbers are drawn on their generator's device, and pages are locked on the host.
 bool goes_along(const OpShape& shape, torch::jit::Stack& stack) {
     if (shape.generator >= 0) {
         const c10::IValue& generator = argument(shape, stack, shape.generator);
@@ -48,9 +48,9 @@ bool goes_along(const OpShape& shape, torch::jit::Stack& stack) {
     return asked_by_the_user();
 }
 
-// Returns whether the host stands for CUDA from here on: CUDA was asked for, or nothing was and the
-// first tensor (`randn_like(x)`, `x.new_empty(3)`) was made so. `may_force`: the request may be the
-// user's.
+// Returns whether the host stands for CUDA from here on. It does if CUDA was asked for. It also
+// does if no device was named and the first tensor (`randn_like(x)`, `x.new_empty(3)`) was made as
+// CUDA's. `may_force`: the request may be the user's.
 bool rewrite(const OpShape& shape, torch::jit::Stack& stack, bool may_force) {
     c10::IValue& value = argument(shape, stack, shape.device);
     if (!value.isDevice()) {
@@ -81,7 +81,7 @@ void select_backend(const OpShape& shape, const c10::OperatorHandle& op, c10::Di
     const auto layout = int_argument(shape, stack, shape.layout, c10::Layout::Strided);
     const c10::IValue& value = argument(shape, stack, shape.device);
     const c10::Device device = value.isDevice() ? value.toDevice() : c10::Device(c10::kCPU);
-    // Either the backend's key alone, or added to the tensors' own. With one choice for both, ops
+    // The backend's key alone, or added to the tensors' keys. If one choice served both, ops would
     // recurse without end under the Python dispatcher.
     const c10::DispatchKeySet backend(c10::computeDispatchKey(dtype, layout, device));
     op.redispatchBoxed(shape.tensors ? (keys & kAfterBackendSelect) | backend : backend, &stack);

@@ -1,8 +1,8 @@
 // Kernels that rewrite an op's Device argument in the dispatcher. registration.h decides which ops
 // get one, and under which keys.
 //
-// GenericMode is above the autograd, Python, Fake and functorch keys, so it sees what the user
-// asked for. It works where the thread's TLS includes it. BackendSelect is below them and in every
+// GenericMode is above the autograd, Python, Fake and functorch keys, so it sees the user's
+// request. It works in threads whose TLS includes it. BackendSelect is below them and in every
 // thread; it covers threads that Python did not start.
 #pragma once
 
@@ -35,13 +35,13 @@ struct OpShape {
 // Never called with Change::none.
 [[nodiscard]] EventKind event_kind(Change change) noexcept;
 
-// Replaces the device of a request by the one where it goes, and notes that. Returns whether the
-// host stands for CUDA from here on.
+// Replaces a request's device by the decided one, and counts the event. Returns whether the host
+// stands for CUDA from here on.
 [[nodiscard]] bool redirect_request(OpId op, c10::Device& device);
 
-// Whether only the choice of a backend is left of an op that came to the mode's key: it runs
-// outside functorch, fake tensors and the like. The choice is then ours: a kernel that somebody
-// registers for BackendSelect after activation is not asked.
+// Whether an op at the mode's key has only the choice of a backend ahead of it: it runs outside
+// functorch, fake tensors and the like. The shim then makes the choice, and a kernel that somebody
+// registers for BackendSelect after activation is not called.
 [[nodiscard]] bool comes_to_backend_select(c10::DispatchKeySet keys);
 
 class ModeKernel final : public c10::OperatorKernel {
@@ -70,14 +70,15 @@ class BackendSelectKernel final : public c10::OperatorKernel {
 // on CUDA the numbers come from CUDA's generator.
 void random_fill_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                         torch::jit::Stack* stack);
-// Whether an op is such an op, by its schema and tags.
+// Whether random_fill_kernel fits the op, by its schema and tags.
 [[nodiscard]] bool fills_with_random_numbers(const c10::OperatorHandle& op);
 
 // Does nothing: work on a stream of the pretended CUDA has ended when its call returns, or is
 // ordered by the accelerator's own stream, so it keeps no memory alive.
 void record_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                           torch::jit::Stack* stack);
-// The same where torch has a kernel for streams of the host's accelerator, which run it.
+// Used where torch has a record_stream kernel for the accelerator. Calls that one for the
+// accelerator's own streams.
 void record_own_stream_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                               torch::jit::Stack* stack);
 

@@ -1,4 +1,4 @@
-// The Python module _compat_redirect: redirection of requests. Nothing is decided here.
+// The Python module _compat_redirect: redirection of requests. It decides nothing.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/Generator.h>
@@ -29,7 +29,7 @@ namespace {
 
 const c10::Device kPretended{c10::kCUDA, 0};
 
-// A backend outside torch gives its device a name later than we are configured.
+// A backend outside torch may name its device type after the shim is configured.
 c10::DeviceType type_named(const std::string& host) {
     try {
         return c10::Device(host).type();
@@ -55,8 +55,8 @@ std::vector<PyObject*> borrowed(const std::vector<py::object>& objects) {
     return result;
 }
 
-// What is off because no library of this torch imports a function that it needs. A second
-// replacement would find our own functions in the tables.
+// Features that are off because no library of this torch imports a function that they need. Runs
+// once: a second replacement would find our own functions in the tables.
 const std::vector<std::string>& replace_functions() {
     static const auto missing = [] {
         std::vector<std::string> features;
@@ -74,7 +74,7 @@ const std::vector<std::string>& replace_functions() {
     return missing;
 }
 
-// Returns what is off in this torch.
+// Returns the features that are off in this torch.
 std::vector<std::string> install(const std::vector<py::object>& types,
                                  const std::vector<py::object>& functions) {
     install_generators();
@@ -120,13 +120,13 @@ PYBIND11_MODULE(_compat_redirect, module) {
         [](const std::string& symbol) { return force(Recorder::instance().op_id(symbol)).str(); },
         py::arg("symbol"));
 
-    // Of the pretended cuda:0.
+    // Streams of the pretended cuda:0.
     module.def("current_stream", [] { return current_stream(kPretended); });
     module.def(
         "exchange_stream", [](c10::StreamId stream) { return exchange_stream(kPretended, stream); },
         py::arg("stream"));
     module.def("default_generator", &default_generator);
-    // As its own module has it.
+    // The generator that the accelerator's own module returns.
     module.def("accelerator_generator", [] {
         return py::reinterpret_steal<py::object>(THPGenerator_Wrap(accelerator_generator()));
     });

@@ -26,14 +26,14 @@ const c10::Device kToggleDevice = [] {
     return device;
 }();
 
-// The call that toggled last: the torch function that a user's line called, and which may ask again
-// before it returns. The reference is kept so that no other frame can have its address; guarded by
-// the GIL. `holding` tells from any thread whether there is one.
+// The call that toggled last: the torch function that a user's line called. It may ask again before
+// it returns. The reference is kept so that no other frame can have its address; guarded by the
+// GIL. `holding` says to any thread whether there is such a call.
 PyFrameObject* last_call = nullptr;
 std::thread::id last_thread;
 std::atomic<bool> holding{false};
 
-// The same for a C function that asks for the device of each of its parts; set while it runs.
+// The state of a C function that asks once for each of its parts; set while it runs.
 enum class InFunction { none, not_toggled, toggled };
 thread_local InFunction in_function = InFunction::none;
 
@@ -57,7 +57,7 @@ c10::Device* parse(c10::Device* device, const std::string& text) {
     return ::new (device) c10::Device(text);
 }
 
-// std::string c10::Device::str() const: TorchScript writes devices down and reads them again.
+// std::string c10::Device::str() const: TorchScript prints devices and parses the text.
 std::string print(const c10::Device* device) {
     return is_toggle(*device) ? kToggle : device->str();
 }
@@ -66,8 +66,8 @@ bool asks_to_toggle(PyObject* value) {
     return PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, kToggle) == 0;
 }
 
-// The arguments with "cpu" for "cpu:-1"; toggles if there was one. New references, or null with a
-// Python error.
+// The arguments with "cpu" in place of "cpu:-1"; toggles if an argument was that. New references,
+// or null with a Python error.
 struct Arguments {
     PyObject* positional;
     PyObject* named;  // null: none

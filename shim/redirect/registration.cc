@@ -18,7 +18,8 @@
 namespace compat::shim {
 namespace {
 
-// Their device is the accelerator that page-locked memory is for, not a place for a tensor.
+// Their device argument names the accelerator that uses the page-locked memory, not a tensor's
+// device.
 constexpr std::array<std::string_view, 3> kLeftAlone{"aten::is_pinned", "aten::pin_memory",
                                                      "aten::_pin_memory"};
 
@@ -55,7 +56,7 @@ bool left_alone(const std::string& name) {
     return false;
 }
 
-// Where torch has a kernel for the host's own streams, it stays, for these.
+// If torch has a kernel for the host's own streams, it still handles those.
 void put_record_stream(c10::Dispatcher& dispatcher) {
     const c10::OperatorName name{"aten::record_stream", ""};
     const auto op = dispatcher.findSchema(name);

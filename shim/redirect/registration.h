@@ -10,7 +10,7 @@ struct Registered {
     int backend_select = 0;  // ops with a kernel under BackendSelect
 };
 
-// A second call changes nothing and returns the same. With the GIL held.
+// Idempotent: a second call returns the first one's result. Call with the GIL held.
 Registered register_kernels();
 
 // Whether this thread's requests pass the GenericMode kernels. Children of a fork inherit it;

@@ -33,13 +33,14 @@ struct Decision {
 // the device: from then on its tensors answer as what they are (python/…/masquerade.py).
 [[nodiscard]] bool is_host_named() noexcept;
 void note_host_named() noexcept;
-// A request of an op: torch's own code asks for a device with an index, as tensors have it. And a
-// device's name as a program writes it. From any thread.
+// The first is for a request of an op: torch's own code asks for a device with an index, as tensors
+// have it. The second is for a device's name as a program writes it. Call from any thread.
 void note_named_host(c10::Device device) noexcept;
 void note_named_host(std::string_view text) noexcept;
 
-// The same for callers outside the dispatcher (hooks, Python remedies); counts the event. Requests
-// for the CPU stay: these callers cannot tell whose request it is (redirect/force.h).
+// As `decide`, for callers outside the dispatcher (hooks, Python remedies); counts the event.
+// Requests for the CPU stay: these callers cannot tell whether a request is the user's
+// (redirect/force.h).
 [[nodiscard]] c10::Device redirect(OpId symbol, c10::Device device) noexcept;
 
 }  // namespace compat::shim

@@ -30,7 +30,8 @@ def attach(error, found, name, tried, words):
 
 
 class Recovery:
-    """Of one call or block: from its first device error to a result, or to the first error again."""
+    """Recovers one call or block: from its first device error to a result, or to that error
+    again."""
 
     def __init__(self, options, error, found):
         self.first, self._found = error, found

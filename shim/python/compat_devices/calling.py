@@ -40,7 +40,7 @@ class Call:
         return self._bound.arguments.get(name) if self._bound else None
 
     def facts(self, manager, placement):
-        """What is known of the call that was made with this placement."""
+        """The CallFacts of the call that was made with this placement."""
         placing = Placing(manager, placement)
         placing.look_at((self._args, self._kwargs, self._module))
         device = self._argument("device")

@@ -97,7 +97,7 @@ class DeviceManager(library.DeviceManager):
 
     def ensure_device(self, tensors, device=None):
         """`tensors` on one device: a tensor, a numpy array (which becomes a tensor), or any nested
-        tuples, lists and dicts of them. What is neither is returned as it is. An array of float64,
+        tuples, lists and dicts of them. Other values are returned unchanged. An array of float64,
         numpy's default, becomes float32 where the device has no float64."""
         name, move = device_name(device), super().ensure_device
 

@@ -31,8 +31,8 @@ def is_changed(copy, original):
 
 
 class Placing:
-    """Of one attempt: `place` brings values where `placement` wants them, `facts` says what it saw.
-    Closing it gives modules their own parameters back."""
+    """One attempt's values: `place` moves them where `placement` wants them, `facts` describes
+    those seen. Closing it gives modules their own parameters back."""
 
     def __init__(self, manager, placement):
         self._manager = manager

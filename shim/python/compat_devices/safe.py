@@ -29,7 +29,7 @@ _ENDS_LATER = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect
 
 
 class DeviceSafe:
-    """What device_safe() returns: a decorator, a context manager, and an iterable of attempts."""
+    """The result of device_safe(): a decorator, a context manager, and an iterable of attempts."""
 
     def __init__(self, tries, batch, name, manager):
         self.tries, self.batch, self.name = tries, batch, name

@@ -1,6 +1,5 @@
-"""The accelerator as the device of what the program makes without naming one: the meaning of
-torch.set_default_device, in every thread and process (runtime/default_device.h). What names the CPU
-stays there."""
+"""Makes the accelerator the default device, as torch.set_default_device does, but in every thread
+and process (runtime/default_device.h). Requests for the CPU stay there."""
 
 import os
 

@@ -7,7 +7,7 @@ from . import hook, record, state
 
 
 def counted():
-    """What this process has counted so far, for `record_anew` in those that are forked from it."""
+    """The rows that this process has counted so far, for `record_anew` in its forked processes."""
     rows = []
     if state.library is not None:
         state.library.take_rows(rows)

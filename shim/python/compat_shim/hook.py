@@ -33,8 +33,8 @@ def deactivate():
 
 
 def _activate_late():
-    # If another thread is importing torch, this waits until torch is complete. That import has then
-    # activated, or it began too early for the finder.
+    # If another thread is importing torch, this waits until torch is complete. By then that import
+    # has activated, or it began too early for the finder.
     torch = importlib.import_module("torch")
     if state.finished:
         return

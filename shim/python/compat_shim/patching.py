@@ -1,4 +1,4 @@
-"""Replaces functions of torch's Python. What a version of torch lacks is left out and listed."""
+"""Replaces functions of torch's Python. Functions that this torch lacks are skipped and listed."""
 
 import functools
 import sys
@@ -8,7 +8,7 @@ missing = []  # what this torch lacks: full names, and features that are off wit
 
 
 def find(path):
-    """What a dotted path names, among the modules that are imported; None if this torch lacks it."""
+    """The object with this dotted path in the imported modules; None if this torch lacks it."""
     names = path.split(".")
     for end in range(len(names), 0, -1):
         found = sys.modules.get(".".join(names[:end]))

@@ -104,7 +104,7 @@ def note(kind, op, frame):
 
 
 def _noted_rows():
-    """What was noted, as rows; each with its test."""
+    """The counts of `note` as rows, each with its test."""
     return [
         (test, {"kind": kind, "op": op, "from": None, "to": None, "file": _text(file), "line": line, "count": count})
         for (test, kind, op, file, line), count in list(_noted.items())
@@ -152,8 +152,8 @@ def _add(rows, counts):
 
 
 def sites():
-    """What the running test (or the time since the last one) has redirected so far, written or not:
-    a list of dicts with kind, op, from, to, file, line and count."""
+    """The redirections of the running test (or since the last one) so far, written or not: a list
+    of dicts with kind, op, from, to, file, line and count."""
     if state.library is None:
         return []
     with _lock:

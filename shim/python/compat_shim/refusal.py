@@ -19,7 +19,7 @@ def refuse(library, symbol, why, instead=None):
 
 
 def not_simulated(symbol, why, instead=None):
-    """Raise where the device itself has it. That is no gap of the device's, and is not written down."""
+    """Raise for a feature that the real device has. Not recorded: it is no gap of the device's."""
     advice = instead or "run this part on the device itself"
     raise NotImplementedError(f"{symbol} is not simulated: {why}; {advice}")
 

@@ -23,7 +23,7 @@ MACOS = {
     "26.0": (26, 0),
 }
 START_METHODS = ("spawn", "fork")  # of processes, on a simulated Mac; its Python has spawn
-# Of simulated CUDA; the library's simulate/accelerator.h has as many.
+# Numbers of simulated CUDA devices; simulate/accelerator.h has the same maximum.
 DEVICES = tuple(map(str, range(1, 9)))
 CAPABILITY = re.compile(r"([5-9]|1[0-2])\.(\d)")
 
@@ -32,7 +32,7 @@ FAULTS = ("exit", "hang", "slow", "drop")
 
 
 class Fault(NamedTuple):
-    """What goes wrong in a rank's call of a collective."""
+    """A fault in a rank's call of a collective."""
 
     rank: int
     call: int  # of the process, from 1
@@ -66,12 +66,12 @@ class Settings(NamedTuple):
 
     @property
     def forces(self):
-        """What names the CPU, or no device, goes to the accelerator as well."""
+        """Requests for the CPU, or without a device, go to the accelerator as well."""
         return self.mode == "full" and self.host != "cpu"
 
     @property
     def default_target(self):
-        """The type of the device of what names none; None: torch's own default."""
+        """The device type for requests without a device; None: torch's own default."""
         if not self.default_device or self.forces or self.host == "cpu":
             return None
         return self.host
@@ -140,7 +140,7 @@ def read(found_host, environ=os.environ):
 
 
 class Mac(NamedTuple):
-    """What a simulated Mac is beside its device, also to programs without torch."""
+    """A simulated Mac's properties beside its device, which programs without torch see, too."""
 
     macos: tuple  # major, minor
     start_method: str  # of processes
@@ -189,7 +189,7 @@ def _host(environ, found):
 
 
 def _faults(environ):
-    """Of "rank=1,call=20,kind=exit", several with ";" between them."""
+    """Faults from text as "rank=1,call=20,kind=exit", with ";" between several."""
     asked = environ.get("TORCHDEVICE_FAULT", "")
     return tuple(_fault(each.strip()) for each in asked.split(";") if each.strip())
 

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 
 class Model(NamedTuple):
-    """What torch.cuda.get_device_properties() tells apart. Sizes are in bytes."""
+    """The part of torch.cuda.get_device_properties() in which devices differ. Sizes are in
+    bytes."""
 
     name: str
     capability: tuple
@@ -15,7 +16,8 @@ class Model(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Of one device, in bytes. `bytes` and `blocks` have current, peak, allocated and freed."""
+    """One device's memory, in bytes. `bytes` and `blocks` have current, peak, allocated and
+    freed."""
 
     bytes: object
     blocks: object

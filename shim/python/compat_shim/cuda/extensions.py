@@ -22,7 +22,7 @@ def _refuse(module, library):
         return lambda *args, **kwargs: refused("CUDAExtension")
 
     def just_in_time(build):
-        """What load and load_inline end in."""
+        """_jit_compile, which load and load_inline call."""
         signature = inspect.signature(build)
 
         def _jit_compile(*args, **kwargs):

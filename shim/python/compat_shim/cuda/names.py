@@ -40,7 +40,7 @@ def fill(native, library, devices):
     native._has_gds = True  # until torch.cuda.gds is imported: its functions are refused, and there
 
 
-# Of names that a CPU build's torch._C lacks, also those of other versions than the tables'.
+# Names that a CPU build's torch._C lacks, also in versions that the tables do not cover.
 _PREFIXES = ("_cuda_", "_cudart", "_cudnn", "_cusparselt", "_gds_", "_nccl_", "_nvtx")
 _CLASSES = ("_CudaDeviceProperties", "_CudaEventBase", "_CudaStreamBase", "_get_device_properties")
 

@@ -15,7 +15,7 @@ def apply(torch, note):
     names = ("nccl",) + (_NEWER if hasattr(module, "_create_nccl2_process_group") else ())
 
     def default():
-        """Of the first group, where none is named; other groups have the first one's."""
+        """The first group's backend, if none is named; other groups use the first one's."""
         accelerator = torch.accelerator.current_accelerator()
         return "nccl" if accelerator is not None and accelerator.type == "cuda" else None
 

@@ -9,7 +9,7 @@ from .. import refusal
 from .properties import CUDA_TYPE
 
 _EXTERNAL = "the pointer belongs to a CUDA stream of another library"
-# Of every event: one that another process recorded is complete, as its own are.
+# Every event has this handle: another process's event is complete, as this process's own are.
 _EVENT_HANDLE = bytes(64)
 LOWEST, HIGHEST = 0, -1  # priorities
 

@@ -51,8 +51,8 @@ CPU_BUILD_HAS = {
     "_storage_Use_Count": (2, 8),
 }
 
-# What a build with CUDA says of itself, made what a CPU build says: constants, and functions that
-# would ask the driver.
+# A CPU build's values for names by which a build with CUDA describes itself: constants, and
+# functions that would ask the driver.
 CPU_BUILD = dict.fromkeys(("_has_cuda", "_has_cudnn", "_has_cusparselt", "_has_magma"), False)
 CPU_BUILD_ANSWERS = {
     "_can_use_cudnn_attention": False,
@@ -115,7 +115,7 @@ STUBS = {
 
 
 class Refusal(NamedTuple):
-    """What only a CUDA device can do. `names`: torch._C's name → the public one that calls it."""
+    """Functions of CUDA devices alone. `names`: torch._C's name → the public one that calls it."""
 
     names: dict
     why: str
@@ -359,7 +359,7 @@ REFUSED_IN_PYTHON = (
     ),
 )
 
-# What torch's modules bind at import, for a torch imported before us:
+# Names that torch's modules bind at import, for a torch imported before us:
 BOUND_AT_IMPORT = (
     ("torch.cuda", "_CudaDeviceProperties", "_CudaDeviceProperties"),
     ("torch.cuda", "_cudart", "_cudart"),

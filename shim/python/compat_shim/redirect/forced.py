@@ -51,7 +51,7 @@ def _views():
 
 
 def _between_processes(torch, accelerator):
-    """What a worker sends goes through shared memory, which the device has none of."""
+    """Tensors that a worker sends go through shared memory, which the device lacks."""
     from multiprocessing.reduction import ForkingPickler
 
     reduce = torch.multiprocessing.reductions.reduce_tensor

@@ -12,7 +12,7 @@ def apply(torch, simulator):
 
 
 def _share(torch, simulator):
-    """What torch's C++ side does in a build with CUDA, for torch.multiprocessing.reductions."""
+    """The C++ side that torch.multiprocessing.reductions calls in a build with CUDA."""
 
     def _share_cuda_(self):
         if self.device.type != "cuda":

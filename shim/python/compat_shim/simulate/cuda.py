@@ -84,7 +84,7 @@ def _resized_storages(torch, simulator):
 
 
 def _array_interface():
-    """What other libraries' kernels read the address of a CUDA tensor from."""
+    """The attribute from which other libraries' kernels read a CUDA tensor's address."""
     name = "__cuda_array_interface__"
 
     def refused(original):
@@ -200,8 +200,8 @@ class SimulatedCuda(Devices):
         return self._forked
 
     def functions(self):
-        """What has an effect on devices with memory of their own, and none on the host; and what
-        torch.backends.cuda asks of attention."""
+        """Functions that only affect a device with memory of its own, and those by which
+        torch.backends.cuda asks about attention."""
         return {
             **{name: self._can_use(kernel) for name, kernel in ATTENTION.items()},
             "_is_flash_attention_available": lambda: True,

@@ -1,5 +1,5 @@
-"""What every simulated accelerator needs of Python, and how such a process ends. The device itself is
-in the library (simulate/accelerator.h)."""
+"""The Python side of every simulated accelerator, and the end of such a process. The device itself
+is in the library (simulate/accelerator.h)."""
 
 import array
 import atexit
@@ -17,7 +17,7 @@ def device(library, simulator, settings):
 
 
 def finish(torch, simulator):
-    """What is the same for every device, when torch is complete."""
+    """The steps for every device, when torch is complete."""
     _storages(torch, simulator.simulated())
     importing.after("torch._inductor.graph", lambda module: _refuse_lowering(module, simulator))
     # Registered first, so that it runs last, after the program's own exit handlers.

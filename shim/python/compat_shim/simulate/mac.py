@@ -1,5 +1,5 @@
-"""What a Mac's Python answers beside torch, where a Mac is simulated: how processes start, and with
---mac-like which system this is. It knows no torch, because programs ask before they import it."""
+"""A simulated Mac's answers outside torch: how processes start, and with --mac-like which system
+this is. It needs no torch, because programs ask before they import it."""
 
 import functools
 import os

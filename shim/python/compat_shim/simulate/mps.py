@@ -38,8 +38,8 @@ def _without_metal(native):
 
 
 def _decompose_attention(torch):
-    """torch.export decomposes ops by their composite kernels. That of attention asks for a kernel
-    of MPS, which only builds for macOS have; the device's own kernel takes its place."""
+    """torch.export decomposes ops by their composite kernels. Attention's composite kernel asks for
+    a kernel of MPS, which only builds for macOS have; the device's own kernel takes its place."""
     op = torch.ops.aten.scaled_dot_product_attention.default
     composite, mps = torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.DispatchKey.MPS
 

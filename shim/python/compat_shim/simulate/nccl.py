@@ -45,7 +45,7 @@ def install(torch, library, settings):
     torch._C._nccl_version = lambda: major << 32 | minor << 16 | patch
     torch._C._nccl_version_suffix = lambda: b""
     torch._C._distributed_c10d._hash_tensors = functools.partial(_hash_tensors, torch)
-    # What was enqueued has ended, also collectives whose handles nobody waited for.
+    # Waits for all enqueued work, also for collectives whose handles nobody waited for.
     torch._C._cuda_synchronize = native.wait_for_all
     return True
 

@@ -1,7 +1,7 @@
 // The simulated accelerator of this process. Its tensors are truly on `mps:0` or `cuda:1`, their
-// memory is the host's, and its kernels are the CPU's. There is one for each process, because torch
-// accepts no second. This file has what differs between accelerators; the other files of this
-// folder have what they share. It knows nothing of redirection (policy/, redirect/).
+// memory is the host's, and its kernels are the CPU's. A process has one, because torch accepts no
+// second. This file declares the parts that differ between accelerators; the folder's other files
+// have the shared parts. It knows nothing of redirection (policy/, redirect/).
 #pragma once
 
 #include <c10/core/Device.h>
@@ -27,8 +27,8 @@ inline const c10::Device kHostDevice{c10::kCPU};
 
 // Which devices a kernel's wrapper accepts for its tensors.
 enum class Check : std::uint8_t {
-    common,  // one device for all; a CPU tensor without dimensions may be anywhere (TensorIterator)
-    strict,  // one device for all, as torchgen's wrappers with a device guard have it
+    common,  // one device for all but CPU tensors without dimensions (TensorIterator)
+    strict,  // one device for all, as in torchgen's wrappers with a device guard
     indices,   // of `self` and its indices, which may be on the CPU
     types,     // the first three tensors have one type (convolutions)
     per_item,  // lists of tensors that may each be on a device of their own (foreach)
@@ -43,7 +43,7 @@ struct Operator {
     Check check;
 };
 
-// A kernel that upstream has, and no kernel of the CPU can compute.
+// A kernel that upstream has and that no kernel of the CPU can compute.
 struct Unsimulated {
     std::string_view name;
     c10::DispatchKey key;
@@ -53,10 +53,10 @@ struct Unsimulated {
 [[nodiscard]] std::span<const Unsimulated> cuda_unsimulated() noexcept;
 [[nodiscard]] std::span<const Operator> mps_operators() noexcept;
 [[nodiscard]] std::span<const Operator> cuda_operators() noexcept;
-// Ops that run on the CPU with a warning, also where a fallback was not asked for.
+// Ops that run on the CPU with a warning, even if the program asked for no fallback.
 [[nodiscard]] std::span<const std::string_view> mps_always_on_cpu() noexcept;
 
-// Names of the settings of memory that CUDA has beside those of every accelerator.
+// Names of CUDA's own memory settings, beside those of every accelerator.
 [[nodiscard]] std::span<const std::string_view> cuda_allocator_keys() noexcept;
 
 struct Assertion;
@@ -89,36 +89,36 @@ class Accelerator {
     [[nodiscard]] virtual std::span<const Unsimulated> unsimulated() const noexcept = 0;
     // Version of the system that the device belongs to, as 100 * major + minor (macOS 15.1: 1501).
     [[nodiscard]] virtual unsigned system() const noexcept { return 0; }
-    // What its kernels refuse, and dtypes that they compute and the CPU may not (refusals.h).
+    // Refusals of its kernels, and dtypes that they compute and the CPU may not (refusals.h).
     [[nodiscard]] virtual std::span<const Refusal> refusals() const noexcept;
     [[nodiscard]] virtual std::span<const Computed> computed() const noexcept;
     [[nodiscard]] virtual std::span<const MetalKernel> metal_kernels() const noexcept;
-    // What its kernels assert (kernels/assertions.h), and the error that the program then gets.
-    // `text` is the assertion's.
+    // Assertions in its kernels (kernels/assertions.h), and the error that the program gets for
+    // one. `text` is the assertion's.
     [[nodiscard]] virtual std::span<const Assertion> assertions() const noexcept = 0;
     [[noreturn]] virtual void assertion_failed(const std::string& text) const = 0;
     [[nodiscard]] virtual std::span<const DispatchName> dispatch_names() const noexcept;
     [[nodiscard]] virtual std::span<const Ignored> ignored() const noexcept;
-    // What replaces the CPU's kernel of an op whose results differ (kernels/mps_values.h).
+    // Replaces the CPU's kernel of an op whose results differ (kernels/mps_values.h).
     [[nodiscard]] virtual Computation computation(std::string_view /*op*/) const noexcept {
         return nullptr;
     }
-    // Throw upstream's error if the accelerator has no such tensors.
+    // Throw upstream's error if the accelerator has no tensors of this dtype.
     virtual void check_dtype(c10::ScalarType) const {}
     virtual void check_empty(c10::ScalarType, std::size_t) const {}
     // Throws the driver's error if there is no device `index`.
     [[noreturn]] virtual void refuse_index(int index) const = 0;
-    // Throw upstream's error if no kernel takes such an argument, or returns such a new tensor.
+    // Throw upstream's error if no kernel takes an argument, or returns a new tensor, of this kind.
     virtual void check_argument(c10::ScalarType) const {}
     virtual void check_result(std::size_t /*dimensions*/) const {}
-    // Throws upstream's error for tensors of the host that came with a generator of the device.
+    // Throws upstream's error for host tensors passed with a generator of the device.
     virtual void refuse_host_tensors() const = 0;
-    // Throws upstream's error if a tensor of the device cannot be copied to this one of the host.
+    // Throws upstream's error if a device tensor cannot be copied to this host tensor.
     virtual void check_host_copy(const at::Tensor& /*to*/, const at::Tensor& /*from*/) const {}
-    // The first use of a device in this process: throws upstream's error for settings that it
+    // Called at a device's first use in this process. Throws upstream's error for settings that it
     // refuses.
     virtual void prepare() const {}
-    // Throws what is raised where a device was used before this process was forked.
+    // Throws the error for a device that was used before this process was forked.
     [[noreturn]] virtual void refuse_fork() const = 0;
     // Throws upstream's error if one block of memory cannot be this large.
     virtual void check_block(std::int64_t /*bytes*/) const {}
@@ -127,11 +127,11 @@ class Accelerator {
     // Bytes: requested, available on a device, and used on it.
     [[noreturn]] virtual void out_of_memory(c10::Device, std::int64_t wanted, std::int64_t limit,
                                             std::int64_t taken) const = 0;
-    // Kernels that only this accelerator has or computes differently; and its handler for all other
-    // ops, if it has one.
+    // Add the kernels that only this accelerator has or computes differently, and its handler for
+    // all other ops, if any.
     virtual void add_kernels(torch::Library& dense) const = 0;
     virtual void add_fallback() const {}
-    // The hooks by which ATen asks for it.
+    // Installs the hooks by which ATen finds it.
     virtual void install_hooks() const = 0;
 
   private:
@@ -142,21 +142,22 @@ class Accelerator {
 [[nodiscard]] const Accelerator& mps() noexcept;
 [[nodiscard]] const Accelerator& cuda() noexcept;
 
-// Gives the process `devices` of it. Throws c10::Error if the process has one already. In a
-// build of torch with such devices, none may be reachable. Once, with the GIL held.
+// Gives the process this many devices of it. Throws c10::Error if the process has an accelerator
+// already. In a build of torch for such devices, no real one may be reachable. Call once, with the
+// GIL held.
 void install(const Accelerator& accelerator, int devices);
 
 // Null before `install`.
 [[nodiscard]] const Accelerator* installed() noexcept;
-// The same, when one is known to be installed.
+// As `installed`, once one is known to be installed.
 [[nodiscard]] const Accelerator& accelerator() noexcept;
 
-// Call before a device computes or has memory taken: it prepares the device at its first use, and
-// throws in a process that was forked after that.
+// Call before a device computes or allocates. Prepares the device at its first use, and throws in a
+// process that was forked after that.
 void begin_use();
 // Whether this process has used a device since it was started or forked.
 [[nodiscard]] bool is_used() noexcept;
-// Whether it was forked from one that had.
+// Whether it was forked from a process that had used one.
 [[nodiscard]] bool is_lost() noexcept;
 
 [[nodiscard]] int device_count() noexcept;

@@ -98,7 +98,8 @@ at::Tensor CpuAliases::to_device(const at::Tensor& tensor) {
     if (!tensor.defined() || is_ours(tensor) || tensor.is_meta()) return tensor;
     if (has_members(tensor))
         return rebuild(tensor, results_, [&](const at::Tensor& each) { return to_device(each); });
-    // In a process that keeps going, only where such a tensor comes from others.
+    // In a process that keeps going, a result may have a dtype that the device refused in an
+    // argument.
     if (!keeps_going() || (given_ & bit(tensor.scalar_type())) == 0)
         accelerator().check_dtype(tensor.scalar_type());
     const c10::Storage& host = tensor.storage();

@@ -25,9 +25,9 @@ class CpuAliases {
     // memory, adopted. Throws if the accelerator has no tensors of the dtype.
     [[nodiscard]] at::Tensor to_device(const at::Tensor& tensor);
 
-    // After the kernel: storages whose aliases were resized get the new memory.
+    // Call after the kernel: storages whose aliases it resized get the new memory.
     void adopt_resized();
-    // Sizes and strides, or members, that the kernel gave the alias of an output argument.
+    // Copies sizes and strides, or members, from the alias of an output argument to the argument.
     void write_back(const at::Tensor& tensor, const at::Tensor& alias);
 
     // Whether a tensor had to be rebuilt; its alias then does not have the dense CPU dispatch key.

@@ -64,8 +64,8 @@ class SimulatedHooks final : public CudaHooks {
 }
 
 #ifdef COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
-// As CUDAAllocatorConfig::parseAllocatorConfig does. Of either backend the statistics are the
-// native one's.
+// Checks as CUDAAllocatorConfig::parseAllocatorConfig does. With either backend, the statistics are
+// the native one's.
 void check_allocator_backend(const std::string& settings) {
     const c10::CachingAllocator::ConfigTokenizer words(settings);
     for (std::size_t i = 0; i + 2 < words.size(); ++i)
@@ -75,14 +75,14 @@ void check_allocator_backend(const std::string& settings) {
 }
 #endif
 
-// Torch checks the names in PYTORCH_CUDA_ALLOC_CONF and in _set_allocator_settings where a device
-// has told its own, as CUDA's library does. getAllocatorSettings() reads the variables, once.
+// Torch checks the names in PYTORCH_CUDA_ALLOC_CONF and in _set_allocator_settings if a device has
+// registered its own, as CUDA's library does. getAllocatorSettings() reads the variables once.
 void tell_allocator_keys() {
 #ifdef COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
     using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
     std::unordered_set<std::string> keys;
     for (const std::string_view key : cuda_allocator_keys()) keys.emplace(key);
-    // In a build with CUDA they are known.
+    // A build with CUDA has registered them.
     if (keys.empty() || Config::getKeys().contains(*keys.begin())) return;
     Config::registerDeviceConfigParserHook(&check_allocator_backend, keys);
 #endif

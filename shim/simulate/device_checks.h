@@ -1,5 +1,4 @@
-// Checks of devices that upstream's kernels make inside, where tensors are not simply on one
-// device.
+// Checks of devices inside upstream's kernels, for ops whose tensors may be on several devices.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -11,8 +10,7 @@ namespace compat::shim::simulate {
 // Throws TensorIterator's error, which names a device before the CPU.
 [[noreturn]] void refuse_two_devices(c10::Device one, c10::Device other);
 
-// As at::native::_index_put_impl_ checks the values that are assigned. Nothing for an op without
-// them.
+// Checks assigned values as at::native::_index_put_impl_ does. Does nothing for an op without them.
 void check_assigned(const c10::FunctionSchema& schema, Values values);
 
 }  // namespace compat::shim::simulate

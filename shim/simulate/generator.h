@@ -1,5 +1,5 @@
 // Random numbers of the simulated devices. A generator of the device's type has a seed and an
-// offset, as Philox has, and lends CPU kernels a generator to draw from.
+// offset, as Philox has. It lends CPU kernels a generator from which they draw.
 //
 // The numbers are not upstream's: a seed repeats its sequence, which differs from the real device's
 // (docs/reference/simulated-devices.md).
@@ -10,7 +10,7 @@
 namespace compat::shim::simulate {
 
 [[nodiscard]] const at::Generator& default_generator(int device);
-// Its device is as given: CUDA's can lack an index.
+// A generator for `device`, which for CUDA may lack an index.
 [[nodiscard]] at::Generator new_generator(c10::Device device);
 
 // A CPU generator with the numbers of `generator`'s next draw, which counts as drawn. Throws if it

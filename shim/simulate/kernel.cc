@@ -89,11 +89,11 @@ class Call {
           aliases_(results_) {}
 
     void check(const Operator& row);
-    // Of an op with a Generator argument.
+    // For ops with a Generator argument.
     void check_drawn();
     void choose_results_device();
     [[nodiscard]] Values values() const { return Values(stack_).slice(base_, arguments_.size()); }
-    // Dtypes and errors are then the CPU's, not the device's.
+    // Makes dtypes and errors the CPU's instead of the device's.
     void fall_back() { falls_back_ = true; }
     void to_cpu(const Rules* rules);
     void run(bool seeded, bool dense, bool divides, Computation computation);
@@ -197,8 +197,8 @@ void Call::note_items() {
     if (!items_.empty()) common_ = items_[0];
 }
 
-// The dispatcher reads a generator's device as it reads a tensor's: one of the device brings
-// tensors of the host here.
+// The dispatcher reads a generator's device as it reads a tensor's. So a generator of the device
+// brings host tensors here.
 void Call::check_drawn() {
     bool host = false, ours = false;
     for (std::size_t i = 0; i < arguments_.size(); ++i)
@@ -257,8 +257,8 @@ void Call::to_cpu(const Rules* rules) {
     }
 }
 
-// A fallback of torch leaves the argument alone: the CPU's kernel accepts the CPU's generators.
-// Most ops return an empty tensor before they look at it (CHECK_EMPTY_AND_RETURN in
+// A fallback of torch leaves the generator alone: the CPU's kernel accepts the CPU's generators.
+// Most ops return an empty tensor before they look at the generator (CHECK_EMPTY_AND_RETURN in
 // ATen/native/DistributionTemplates.h).
 void Call::lend_generator(c10::IValue& value) {
     if (falls_back_) return;
@@ -298,7 +298,7 @@ at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* r
     return alias;
 }
 
-// Errors about dtypes, and those that are assertions on the device, leave as the device's.
+// Errors about dtypes, and errors that the device asserts, become the device's errors.
 void Call::run(bool seeded, bool dense, bool divides, Computation computation) {
     try {
         run_on_aliases(seeded, dense, divides, computation);
@@ -385,7 +385,7 @@ void put(const c10::OperatorName& name, c10::DispatchKey key, c10::KernelFunctio
         name, key, std::move(kernel), std::nullopt, nullptr, "compat_shim simulate"));
 }
 
-// As compat_shim/refusal.py words it.
+// compat_shim/refusal.py has the same words.
 void not_simulated(const c10::OperatorHandle& op, torch::jit::Stack*) {
     TORCH_CHECK_NOT_IMPLEMENTED(
         false, op.operator_name(), " is not simulated: ", c10::DeviceTypeName(accelerator().type()),

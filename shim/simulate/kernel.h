@@ -26,7 +26,7 @@ class Kernel final : public c10::OperatorKernel {
         Kind kind = Kind::other;
         bool written = false;
         bool optional_items = false;  // of a list
-        bool ignored = false;         // no choice of the CPU's kernel
+        bool ignored = false;         // the CPU's kernel has no choice for it
     };
 
   private:
@@ -35,25 +35,25 @@ class Kernel final : public c10::OperatorKernel {
     Rules rules_;
     bool draws_;               // has a Generator argument
     bool seeded_;              // draws random numbers and has no Generator argument
-    bool divides_;             // integers, which the CPU does not by zero
+    bool divides_;             // divides integers (kernels/zero_division.h)
     Computation computation_;  // null: the CPU's kernel
 };
 
 // Registers a kernel for each operator that this torch has.
 void register_operators(std::span<const Operator> operators);
 
-// Makes them raise NotImplementedError, which is no refusal of the device.
+// Makes the kernels raise NotImplementedError, which does not count as a refusal of the device.
 void refuse_unsimulated(std::span<const Unsimulated> kernels);
 
-// The same for ops of memory that GPUs share, which this build of torch has no kernels for.
+// Makes ops on memory that GPUs share raise it, too: this build of torch has no kernels for them.
 void refuse_symmetric_memory();
 
-// In a build of torch with such devices: makes ops of aten that have a kernel under one of the keys
-// and are not in the table raise NotImplementedError. Such a kernel would run on host memory.
+// In a build of torch for such devices, finds aten's ops that have a kernel under one of the keys
+// and are not in the table. Makes them raise NotImplementedError: their kernels would run on host
+// memory.
 void withdraw_other_kernels(std::span<const Operator> operators, const Accelerator::Keys& keys);
 
-// Registers a kernel of this folder, under the key of dense tensors, that checks the op's rules
-// first.
+// Registers a kernel of this folder under the key of dense tensors. It first checks the op's rules.
 void add_checked(const char* name, c10::KernelFunction kernel);
 template <class Function>
 void add_checked(const char* name, Function* function) {
@@ -70,18 +70,18 @@ void refuse_call(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 // lost.
 void begin_kernel();
 
-// Counts what is not a kernel: a call that a lost device refuses.
+// Counts a call that runs no kernel: one that a lost device refuses.
 void count_kernel() noexcept;
 
 // Number of the accelerator's kernels that ran since the last call, in all threads, including
 // allocations and copies to and from the device.
 [[nodiscard]] std::uint64_t take_kernel_count() noexcept;
 
-// Runs `op` on the CPU, whatever devices its tensors are on, and returns the results on the
+// Runs `op` on the CPU, whatever devices its tensors are on. Returns the results on the
 // accelerator, with the dtypes that the accelerator computes.
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// The same as the device's own fallback: with the dtypes and the errors of the CPU.
+// Runs `op` like the device's own fallback: with the CPU's dtypes and errors.
 void fall_back_to_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace compat::shim::simulate

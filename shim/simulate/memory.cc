@@ -61,7 +61,7 @@ std::int64_t rounded(std::size_t bytes) {
     return (static_cast<std::int64_t>(bytes) + kGranule - 1) / kGranule * kGranule;
 }
 
-// One of each part that keeps memory.
+// One function of each part that keeps memory.
 std::array<std::atomic<void (*)()>, 2> free_unused{};
 
 void check_limit(std::int64_t wanted, int index) {
@@ -84,8 +84,8 @@ void check_limit(std::int64_t wanted, int index) {
     std::abort();
 }
 
-// Memory of the host for the device. The kernel may give addresses for more memory than there is,
-// and end the process when they are used, so that large blocks are compared with what is free.
+// Host memory for the device. Linux may hand out more memory than the machine has, and kill the
+// process that uses it. So large blocks are compared with the free memory.
 c10::DataPtr from_host(c10::Allocator& host, std::size_t bytes, int index) {
     constexpr std::size_t kLarge = 64 << 20;
     if (bytes >= kLarge && static_cast<std::int64_t>(bytes) > host_memory().free)

@@ -19,10 +19,10 @@ namespace compat::shim::simulate {
 
 // A storage on `device` over the memory of `host`, which it keeps alive.
 [[nodiscard]] c10::Storage adopt(const c10::Storage& host, c10::Device device);
-// The same for memory that a kernel gave the storage's CPU alias in place of its own.
+// Adopts memory that a kernel gave the storage's CPU alias in place of its own.
 [[nodiscard]] c10::DataPtr adopt_memory(const c10::Storage& host, c10::Device device);
 
-// In bytes as the device's allocator rounds them, and in blocks.
+// Bytes as the device's allocator rounds them, and blocks.
 struct DeviceFigures {
     Figure bytes, blocks;
     std::int64_t limit = 0;  // bytes
@@ -34,12 +34,12 @@ void reset_device_accumulated(int device);
 void set_device_limit(int device, std::int64_t bytes);
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-// The CPU's allocator, which raises the device's out-of-memory error for a `KernelMemory`'s thread,
-// and our own one if the device has room and the host has not.
+// Replaces the CPU's allocator. The new one raises the device's out-of-memory error for a
+// `KernelMemory`'s thread. It raises our own error if the device has room and the host has none.
 void bound_host_allocator();
 
-// While it lives, what this thread allocates on the CPU is a kernel's result or its workspace on
-// `device`: a block that does not fit there is refused before it is filled.
+// While it lives, this thread's CPU allocations are a kernel's result or workspace on `device`: a
+// block that does not fit there is refused before it is filled.
 class KernelMemory {
   public:
     explicit KernelMemory(c10::Device device) noexcept;
@@ -55,7 +55,7 @@ class KernelMemory {
 // parts that keep such memory give one function each.
 COMPAT_EXPORT void reclaim_memory_by(void (*free_unused)());
 
-// While it lives, this thread has addresses of tensors' memory, which does not move.
+// While it lives, this thread holds addresses of tensors' memory, and no memory moves.
 class AddressesInUse {
   public:
     AddressesInUse();
@@ -77,7 +77,8 @@ class COMPAT_EXPORT StorageInUse {
 };
 [[nodiscard]] bool is_in_use(const c10::StorageImpl& storage);
 
-// While it lives, no thread is given such an address. It does not wait: false if one has some now.
+// While it lives, no thread is given an address of tensors' memory. It does not wait: false if a
+// thread holds one now.
 class MovingMemory {
   public:
     MovingMemory();

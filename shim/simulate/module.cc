@@ -32,12 +32,12 @@ namespace compat::shim::simulate {
 namespace {
 
 // Autograd's threads release their Python objects after the program has its results. A thread that
-// waits for the GIL while Python ends takes the process down. So we send work through each thread
-// and wait until it has come back. A forked process may have no such threads, and torch says so.
+// waits for the GIL while Python ends crashes the process. So this sends work through each thread
+// and waits until it is done. In a forked process, which may have no such threads, torch raises.
 void wait_for_autograd() {
     if (!is_used()) return;
     for (int i = 0; i < device_count(); ++i) {
-        // Of a dtype that every device has, whatever the program's default is.
+        // Every device has this dtype; the program's default may be another.
         set_device_limit(i, kNoLimit);  // the program may have filled it
         const auto options = at::dtype(at::kFloat).device(accelerator().device(i));
         try {
@@ -57,7 +57,7 @@ py::list default_generators() {
     return generators;
 }
 
-// As at::native::resize_bytes_cuda, which a CPU build lacks: of the storage of `tensor`.
+// Resizes the storage of `tensor`, as at::native::resize_bytes_cuda, which a CPU build lacks.
 void resize_storage(const at::Tensor& tensor, std::int64_t bytes) {
     c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
     TORCH_CHECK(storage->resizable(), "Trying to resize storage that is not resizable");
@@ -90,7 +90,7 @@ PYBIND11_MODULE(_compat_simulate, module) {
             install(cuda(), devices);
         },
         py::arg("devices"), py::arg("major"), py::arg("minor"));
-    // Of the kernels that torch.nn.attention.SDPBackend names.
+    // `kernel`: a value of torch.nn.attention.SDPBackend.
     module.def(
         "can_use_attention",
         [](int kernel, const sdp::sdp_params& call, bool debug) {

@@ -36,18 +36,18 @@ constexpr const char* kNoDouble =
     "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. "
     "Please use float32 instead.";
 constexpr std::size_t kMaxDimensions = 16;
-// What MPS does in some versions of torch.
+// Behaviour of MPS that differs between versions of torch.
 constexpr bool before_torch(int major, int minor) noexcept {
     return TORCH_VERSION_MAJOR < major ||
            (TORCH_VERSION_MAJOR == major && TORCH_VERSION_MINOR < minor);
 }
-// Memory that is asked for as pinned is the device's: a tensor of the CPU that says that it is on
-// mps:0. Then it is host memory, from MPSAllocator.mm's pinned allocator.
+// Pinned memory is the device's: a CPU tensor that reports the device mps:0. In later versions it
+// is host memory, from MPSAllocator.mm's pinned allocator.
 constexpr bool kPinsOnDevice = before_torch(2, 14);
-// A copy to the host of another dtype with larger elements makes a copy on the device first; then
-// it does not, and writes nothing for float64.
+// A copy to a host tensor of a dtype with larger elements first converts on the device. Later
+// versions do not, and write nothing for float64.
 constexpr bool kCastsOnDevice = before_torch(2, 14);
-// Those that torch knows. 16 to 25 do not exist.
+// Major versions of macOS that torch knows. 16 to 25 do not exist.
 constexpr std::array<unsigned, 3> kMacos{14, 15, 26};
 
 // aten/src/ATen/native/mps/OperationUtils.mm, getMPSDataType; float64 has a text of its own.
@@ -73,7 +73,7 @@ bool is_mapped(c10::ScalarType dtype) noexcept {
     }
 }
 
-// Counted under the dtype's name as in the refusal.
+// The refusal is counted under the dtype's name in its text.
 void refuse_double() {
     simulate::refuse("float64", [] { TORCH_CHECK_TYPE(false, kNoDouble); });
 }
@@ -139,7 +139,7 @@ Events& events() {
 
 // Ratios of the recommended memory (MPSAllocator.h). Above the low one a Mac frees what it caches.
 constexpr double kHighestRatio = 2.0, kHighRatio = 1.7, kLowRatio = 1.4;
-// What a Mac has not, it swaps. Here the device ends where its memory does.
+// A Mac swaps when memory runs out. The simulated device raises then.
 constexpr double kSimulatedHighRatio = 1.0;
 
 // aten/src/ATen/mps/MPSAllocator.mm
@@ -150,7 +150,8 @@ void set_high_watermark(double ratio) {
                                            ratio * static_cast<double>(answers.memory)));
 }
 
-// The variables that its allocator reads at the first use. The low ratio has to be the lower one.
+// Reads the variables that its allocator reads at the first use. The low ratio must not exceed the
+// high one.
 void read_watermarks() {
     const char* const high = std::getenv("PYTORCH_MPS_HIGH_WATERMARK_RATIO");
     const char* const low = std::getenv("PYTORCH_MPS_LOW_WATERMARK_RATIO");
@@ -231,7 +232,7 @@ class MpsHooks final : public at::MPSHooksInterface {
 
 at::Tensor over_rows(const at::Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}); }
 
-// What autograd needs only on MPS, where `linear` has its own kernel.
+// Autograd needs it on MPS alone, where `linear` has its own kernel.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input,
                                                                const at::Tensor& grad,
                                                                const at::Tensor& weight,
@@ -286,11 +287,11 @@ class Mps final : public Accelerator {
         if (dtype == c10::ScalarType::Double) refuse_double();
         check_result(dimensions);
     }
-    // OperationUtils.mm, scalarToMetalTypeString. Such tensors exist: they are made without a
+    // OperationUtils.mm, scalarToMetalTypeString. Tensors of these dtypes can be made, without a
     // kernel.
     void check_argument(c10::ScalarType dtype) const override {
         if (is_mapped(dtype)) return;
-        // Only where its refusal was not raised is there such a tensor.
+        // float64 tensors exist only if their refusal was not raised.
         if (dtype == c10::ScalarType::Double && keeps_going()) return;
         simulate::refuse(c10::toString(dtype),
                          [&] { TORCH_CHECK(false, "Undefined type ", dtype); });
@@ -300,7 +301,7 @@ class Mps final : public Accelerator {
                     "MPS supports tensors with dimensions <= ", kMaxDimensions, ", but got ",
                     dimensions, ".");
     }
-    // copy_from_mps_ of Copy.mm. What is copied with equal strides is written where it goes.
+    // copy_from_mps_ of Copy.mm. A copy with equal strides is written directly to its destination.
     void check_host_copy(const at::Tensor& to, const at::Tensor& from) const override {
         constexpr std::uintptr_t kAlignment = 4;
         if (to.layout() != at::kStrided || from.layout() != at::kStrided || from.numel() == 0) return;
@@ -325,7 +326,7 @@ class Mps final : public Accelerator {
         TORCH_CHECK(false, "Placeholder storage has not been allocated on MPS device!");
     }
     void prepare() const override { read_watermarks(); }
-    // A Mac says nothing.
+    // A Mac raises no error here, so the text is ours.
     void refuse_fork() const override {
         TORCH_CHECK(false,
                     "MPS was used before this process was forked. On a Mac this process hangs or "
@@ -358,7 +359,7 @@ class Mps final : public Accelerator {
     }
     void add_fallback() const override {
         auto* any = new torch::Library(torch::Library::IMPL, "_", keys().dense, __FILE__, __LINE__);
-        // A Mac refuses collectives by name, whatever the variable says.
+        // A Mac refuses collectives by name, even with PYTORCH_ENABLE_MPS_FALLBACK=1.
         auto* distributed =
             new torch::Library(torch::Library::IMPL, "c10d", keys().dense, __FILE__, __LINE__);
         for (const c10::OperatorName& name : collectives())
@@ -371,7 +372,7 @@ class Mps final : public Accelerator {
     }
     void install_hooks() const override {
         replace_hooks<MpsHooks>(at::detail::getMPSHooks());
-        // A Mac has none, and torch.accelerator.empty_host_cache() uses it without asking.
+        // A Mac has no such allocator, and torch.accelerator.empty_host_cache() uses it unchecked.
         install_pinned(c10::kMPS);
     }
 };

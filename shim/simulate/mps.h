@@ -1,4 +1,4 @@
-// What the simulated MPS device needs to know of its process.
+// Facts about its process that the simulated MPS device needs.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace compat::shim::simulate {
 
 struct MpsAnswers {
     bool fallback = false;  // PYTORCH_ENABLE_MPS_FALLBACK
-    std::string commit;     // of torch's, as the refusal of an operator names it
+    std::string commit;     // torch's, which the refusal of an operator names
     unsigned macos_major = 26, macos_minor = 0;
     std::int64_t memory = 0;  // bytes that tensors may take
 };

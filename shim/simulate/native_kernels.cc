@@ -58,7 +58,7 @@ c10::Device place_for(std::optional<c10::Device> device) {
     return place;
 }
 
-// Deterministic mode has no uninitialised memory.
+// Deterministic mode fills new memory.
 Tensor filled(Tensor tensor) {
     const at::Context& context = at::globalContext();
     if (context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())
@@ -90,8 +90,8 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
         sizes, strides, &allocator(), c10::DispatchKeySet(accelerator().keys().dense), type));
 }
 
-// CUDA converts what an integer cannot hold to the nearest one, and NaN to 0 in 32 bits. A CPU of
-// x86 has the least integer for all of it; one of Arm converts as CUDA.
+// CUDA converts a value beyond an integer's range to the nearest integer, and NaN to 0 in 32 bits.
+// An x86 CPU converts all of these to the least integer; an Arm CPU converts as CUDA does.
 template <class Integer>
 void saturate(const Tensor& to, const Tensor& from) {
     using Limits = std::numeric_limits<Integer>;
@@ -110,7 +110,7 @@ void convert_as_cuda(const Tensor& to, const Tensor& from) {
 Tensor& copy_(Tensor& self, const Tensor& source, bool) {
     begin_kernel();
     const bool ours = CpuAliases::is_ours(self);
-    // In a process that keeps going, the refusal of such a tensor was written down before.
+    // A process that keeps going has recorded the refusal of this tensor before.
     if (ours && self.scalar_type() != source.scalar_type() && !keeps_going())
         accelerator().check_dtype(self.scalar_type());
     if (!ours) accelerator().check_host_copy(self, source);
@@ -166,7 +166,7 @@ Tensor& set_tensor(Tensor& self, const Tensor& source) {
                                         source.sizes(), source.strides());
 }
 
-// Throws torch's own error, which the formula would not, for dtypes that do not fit together.
+// Throws torch's own error for dtypes that do not fit together. The formula would not throw it.
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                      const std::optional<Tensor>& mask, double dropout, bool causal,
                      std::optional<double> scale, bool grouped) {
@@ -196,7 +196,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
         query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));
 }
 
-// The host's nested tensors have the same key of autograd.
+// Nested tensors of the host have the same autograd key.
 Tensor nested_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                         const std::optional<Tensor>& mask, double dropout, bool causal,
                         std::optional<double> scale, bool grouped) {

@@ -24,9 +24,9 @@ void add_lu_kernels(torch::Library& dense);
 // SyncBatchNorm's steps, and fused attention (sync_batch_norm.cc, fused_attention.cc).
 void add_sync_batch_norm_kernels(torch::Library& dense);
 void add_fused_attention(torch::Library& dense);
-// scaled_dot_product_attention on CUDA: by the fused kernel that it would take, or by the plain
-// formula. `bias` is added to the scores. Throws torch's error where the program allows no kernel
-// that takes such tensors.
+// scaled_dot_product_attention on CUDA: with the fused kernel that CUDA would choose, or with the
+// plain formula. `bias` is added to the scores. Throws torch's error if the program allows no
+// kernel that takes these tensors.
 [[nodiscard]] at::Tensor cuda_attention(const at::Tensor& query, const at::Tensor& key,
                                         const at::Tensor& value,
                                         const std::optional<at::Tensor>& bias, double dropout,

@@ -9,7 +9,7 @@ namespace {
 
 bool goes_on = false;
 
-// As torch's bindings translate it (torch/csrc/Exceptions.h).
+// The class to which torch's bindings translate the error (torch/csrc/Exceptions.h).
 std::string_view class_in_python(const c10::Error& error) {
     if (dynamic_cast<const c10::TypeError*>(&error)) return "TypeError";
     if (dynamic_cast<const c10::NotImplementedError*>(&error)) return "NotImplementedError";

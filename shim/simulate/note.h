@@ -1,5 +1,5 @@
-// Counts in the record what a kernel of a simulated device did with a call, and decides whether
-// what the device refuses ends the call.
+// Counts in the record how a simulated device's kernel handled a call, and decides whether a
+// refusal ends the call.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -16,7 +16,7 @@ namespace compat::shim::simulate {
 void note(EventKind kind, const c10::OperatorHandle& op);
 void note(EventKind kind, std::string_view symbol);
 
-// A process that keeps going writes down what the device refuses and computes it on the CPU. Called
+// Makes the process record each refusal of the device, and then compute the call on the CPU. Call
 // before `install`.
 void keep_going() noexcept;
 [[nodiscard]] bool keeps_going() noexcept;
@@ -24,7 +24,7 @@ void keep_going() noexcept;
 // Counts a refusal that was not raised, with its class in Python and its text.
 void note_not_raised(std::string_view symbol, const c10::Error& error);
 
-// Runs a check. In a process that keeps going, what it throws is counted and not thrown.
+// Runs a check. In a process that keeps going, its error is counted and not thrown.
 template <class Check>
 void go_on_past(const c10::OperatorHandle& op, Check check) {
     if (!keeps_going()) return check();
@@ -35,8 +35,8 @@ void go_on_past(const c10::OperatorHandle& op, Check check) {
     }
 }
 
-// Counts a refusal of `symbol` and raises it, which `raise` does; in a process that keeps going, it
-// is not raised.
+// Counts a refusal of `symbol`, and calls `raise` to raise it. In a process that keeps going, it is
+// not raised.
 template <class Raise>
 void refuse(std::string_view symbol, Raise raise) {
     if (!keeps_going()) {

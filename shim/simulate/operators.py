@@ -1,9 +1,9 @@
-"""Writes the table of kernels that upstream has for MPS and CUDA, as C++: operators.py OUTPUT. Those
-that have no CPU kernel to compute them are a table of their own.
+"""Writes the table of kernels that upstream has for MPS and CUDA, as C++: operators.py OUTPUT.
+Kernels that no CPU kernel can compute have a table of their own.
 
 It reads native_functions.yaml of the target torch with that torch's own torchgen, which needs
-PyYAML; and from a header of that torch which settings CUDA's allocator knows. CMakeLists.txt runs
-it.
+PyYAML. From a header of that torch it reads the names of the settings of CUDA's allocator.
+CMakeLists.txt runs it.
 """
 
 import ast
@@ -17,7 +17,7 @@ from torchgen.api import cpp
 from torchgen.gen import parse_native_yaml
 from torchgen.model import DeviceCheckType, DispatchKey
 
-# Keys of an accelerator's tensors, dense first. Those that this torchgen does not know are left out.
+# Keys of an accelerator's tensors, dense first, without keys that this torchgen does not know.
 ACCELERATORS = {
     "mps": ("MPS", "SparseMPS", "SparseCsrMPS", "NestedTensorMPS", "QuantizedMPS"),
     "cuda": ("CUDA", "SparseCUDA", "SparseCsrCUDA", "NestedTensorCUDA", "QuantizedCUDA"),
@@ -36,9 +36,9 @@ WHOLE = {
     ),
 }
 
-# Ops that MPSFallback.mm of some version sends to the CPU, whatever the variable says: until they, or
-# the op with _ before its name that they are made of, have a kernel. native_functions.yaml does not
-# list them for MPS.
+# Ops that MPSFallback.mm of some version sends to the CPU, even without
+# PYTORCH_ENABLE_MPS_FALLBACK. It does so until the op has a kernel, or the op of its name with _ in
+# front, which it calls, has one. native_functions.yaml does not list them for MPS.
 ALWAYS_ON_CPU = ("embedding_renorm_", "linalg_svd", "linalg_svd.U")
 
 CONVOLUTIONS = ("_convolution",)
@@ -78,7 +78,7 @@ def kernel_groups(functions):
 
 
 def wrapper(function, key):
-    """As torchgen names the function that checks devices (dest/register_dispatch_key.py)."""
+    """torchgen's name of the function that checks devices (dest/register_dispatch_key.py)."""
     name, overload = cpp.name(function.func), function.func.name.overload_name
     if function.structured or function.structured_delegate is not None:
         return f"wrapper_{key}_{overload}_{name}" if overload else f"wrapper_{key}_{name}"
@@ -103,11 +103,11 @@ class Table:
         self.indices = parsed.backend_indices
 
     def runs_under(self, function, key):
-        """The same for tensors of a layout."""
+        """Whether a kernel of a layout's key runs the op."""
         return self.has(function, key) or function.has_composite_explicit_autograd_kernel
 
     def unsimulated(self, keys, whole):
-        """Kernels of the accelerator that nothing computes here, unless by a kernel of this folder."""
+        """Kernels of the accelerator that no kernel of the CPU or of this folder computes."""
         dense, *others = keys
         for name, function in self.functions.items():
             if function.has_composite_implicit_autograd_kernel or name in whole:
@@ -123,7 +123,7 @@ class Table:
         return index is not None and index.has_kernel(function)
 
     def has_dense(self, function, key):
-        """A kernel of its own, or that of the structured function that it delegates to."""
+        """Whether it has a kernel, or the structured function to which it delegates has one."""
         delegate = function.structured_delegate
         return self.has(function, key) or (
             delegate is not None and self.has(self.functions[str(delegate)], key)
@@ -145,7 +145,7 @@ class Table:
                 yield name
 
     def rows(self, keys, whole):
-        """Kernels that the CPU's compute."""
+        """Kernels that a kernel of the CPU computes."""
         dense, *others = keys
         for name, function in self.functions.items():
             if name in whole or self.has_dense(function, dense) and self.runs_on_cpu(function):

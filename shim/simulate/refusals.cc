@@ -95,7 +95,7 @@ bool is_alert(const Refusal& rule) {
     return rule.error == ErrorType::nondeterministic || rule.error == ErrorType::cublas;
 }
 
-// What is about deterministic mode is a warning where the program asked for one.
+// Errors about deterministic mode become warnings if the program asked for those.
 void raise(ErrorType error, const std::string& text) {
     switch (error) {
         case ErrorType::nondeterministic:
@@ -351,8 +351,8 @@ bool bool_exponent(const c10::FunctionSchema& schema, Values values) {
     return exponent && exponent->isBool();
 }
 
-// Whether the op computes in the dtype of its first tensor: no other tensor, and no number but an
-// integer, which the trials pass too, widens it.
+// Whether the op computes in the dtype of its first tensor: no other tensor and no number widens
+// it. Integers are not checked, because the trials pass them too.
 bool common_dtype(const c10::FunctionSchema& schema, Values values) {
     const at::Tensor* first = nullptr;
     bool same = true;
@@ -377,8 +377,9 @@ bool common_dtype_of_dimensions(const c10::FunctionSchema& schema, Values values
     return false;
 }
 
-// addmm_out_mps_impl and addr_out_mps_impl (LinearAlgebra.mm) read their factors as doubles, unless
-// there is nothing to compute or, for long products of complex numbers, another kernel does.
+// addmm_out_mps_impl and addr_out_mps_impl (LinearAlgebra.mm) read their factors as doubles. They
+// do not if there is nothing to compute, nor for long products of complex numbers, which another
+// kernel computes.
 bool complex_factor(const c10::FunctionSchema&, Values values) {
     constexpr std::int64_t kLongProduct = 2048;
     const at::Tensor &one = values[1].toTensor(), &other = values[2].toTensor();
@@ -389,7 +390,6 @@ bool complex_factor(const c10::FunctionSchema&, Values values) {
     });
 }
 
-// Euclidean distances of many points are a matrix product (cdist_impl of Distance.cpp).
 // at::Context::checkCuBLASConfigDeterministic, which reads the variable once.
 bool cublas_may_differ(const c10::FunctionSchema&, Values) {
     static const bool differs = [] {
@@ -400,6 +400,7 @@ bool cublas_may_differ(const c10::FunctionSchema&, Values) {
     return differs;
 }
 
+// Euclidean distances of many points are a matrix product (cdist_impl of Distance.cpp).
 bool distances_one_by_one(const c10::FunctionSchema& schema, Values values) {
     constexpr std::int64_t kMany = 25, kProduct = 1;
     const c10::IValue *p = named(schema, values, "p"),
@@ -412,7 +413,7 @@ bool distances_one_by_one(const c10::FunctionSchema& schema, Values values) {
 }
 
 // addbmm_or_baddbmm_out_mps_impl (LinearAlgebra.mm) makes an MPSGraph placeholder of each operand.
-// addbmm alone looks before whether there are no batches.
+// Only addbmm first checks whether there are no batches.
 bool empty_batches(const c10::FunctionSchema& schema, Values values) {
     const c10::IValue *one = named(schema, values, "batch1"),
                       *other = named(schema, values, "batch2");
@@ -497,7 +498,7 @@ bool rounds_decimals(const c10::FunctionSchema& schema, Values values) {
     return decimals && decimals->isInt() && decimals->toInt() != 0;
 }
 
-// One row for each threadgroup; of longer ones the kernel has another name (layer_norm_mps).
+// Each threadgroup has one row; the kernel for longer rows has another name (layer_norm_mps).
 bool short_rows(const c10::FunctionSchema& schema, Values values) {
     constexpr std::int64_t kLongest = 4096;
     std::int64_t row = 1;
@@ -513,8 +514,9 @@ bool shrinks_unevenly(const c10::FunctionSchema& schema, Values values) {
            (sizes->in_height % sizes->out_height != 0 || sizes->in_width % sizes->out_width != 0);
 }
 
-// Of the result, which for a transposed convolution is the gradient's kernel's argument, and the
-// other way round for the gradient of the input (Convolution.mm).
+// A convolution's kernel checks its result, and the kernel for the input's gradient checks its
+// argument. A transposed convolution runs the second, and its input's gradient the first
+// (Convolution.mm).
 bool sizes_over_65536(const c10::FunctionSchema& schema, Values values) {
     const bool transposed = is(schema, values, "transposed", true);
     const at::Tensor& input = named(schema, values, "input")->toTensor();

@@ -33,26 +33,26 @@ enum class ErrorType : std::uint8_t {
     not_implemented,
     type,
     value,
-    // Only in deterministic mode. The text is the name that torch's own text says of it.
+    // Only in deterministic mode. The text is the name that torch puts into its own text.
     nondeterministic,
-    // The same with a text of its own.
+    // Only in deterministic mode, with a text of its own.
     cublas
 };
 
 // A rule for an op; all its conditions must hold.
 struct Refusal {
     std::string_view op;        // with the overload
-    std::string_view argument;  // whose dtype is checked; of a list, the first tensor's
+    std::string_view argument;  // whose dtype is checked; for a list, the first tensor's
     std::uint64_t dtypes;       // bits; 0: any
     bool elsewhere;             // only if the argument is not on the device
     Condition condition;        // null: always
-    Words words;                // null: `text`, else what makes it of the arguments
-    // A kernel missing in the device's library, which is looked up only if there are elements.
+    Words words;                // makes the text from the arguments; null: `text`
+    // The device's library lacks a kernel. It looks the kernel up only if there are elements.
     bool kernel;
     // The kernel's check of its arguments: an error of the program, so that no refusal is counted.
     bool check;
     ErrorType error;
-    // The systems of which it holds, as Accelerator::system: from `since`, before `until`; 0: all.
+    // Systems with this rule, as Accelerator::system: from `since`, before `until`; 0: all.
     unsigned since, until;
     std::string_view text;  // upstream's; {dtype}, {metal}, {device} and {reduce} are the
                             // argument's, {input} is the first argument's dtype
@@ -66,15 +66,14 @@ struct Computed {
     std::string_view keep;
 };
 
-// The Metal kernel that an op looks up by its arguments' dtypes, for the text of a dtype that the
-// CPU's kernel lacks as well. {metal} is that dtype, {layout} dense or strided, {axis} innermost or
-// outer, {index} the dtype of the result's indices.
+// The Metal kernel that an op looks up by its arguments' dtypes. The error names it for a dtype
+// that the CPU's kernel lacks as well. {metal} is that dtype, {layout} dense or strided, {axis}
+// innermost or outer, {index} the dtype of the result's indices.
 struct MetalKernel {
     std::string_view op, name;  // the op without overload
 };
 
-// By which name an op's kernel refuses a dtype, where no rule says it: that of AT_DISPATCH in its
-// source.
+// The name by which an op's kernel refuses a dtype, if no rule has it: AT_DISPATCH's in its source.
 struct DispatchName {
     std::string_view op, name;
 };
@@ -82,7 +81,7 @@ struct DispatchName {
 [[nodiscard]] std::span<const DispatchName> mps_dispatch_names() noexcept;
 [[nodiscard]] std::span<const DispatchName> cuda_dispatch_names() noexcept;
 
-// An option that only the device's kernel has a choice for: the CPU's computes with its default.
+// An option that only the device's kernel honours: the CPU's kernel computes with its default.
 struct Ignored {
     std::string_view op, argument;
 };
@@ -126,8 +125,8 @@ void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
 // An op as the rules name it: with its overload, without "aten::".
 [[nodiscard]] std::string name_in_rules(const c10::FunctionSchema& schema);
 
-// The name by which the device's kernel of the op refuses a dtype, of a rule for some dtype or of
-// the list. Empty: not known.
+// The name by which the device's kernel of the op refuses a dtype, from a rule for some dtype or
+// from the list. Empty: not known.
 [[nodiscard]] std::string_view dispatch_name(const c10::OperatorHandle& op);
 
 // For kernels that are not the boxed one: finds the op's rules at each call.
@@ -135,16 +134,16 @@ void check_rules(const c10::OperatorHandle& op, Values values);
 
 namespace conditions {
 
-// For `requires`. An optional tensor that is not defined is none.
+// For `requires`. An undefined optional tensor becomes nullopt.
 std::optional<at::Tensor> maybe(const c10::IValue& value);
 bool powers_of_two(const std::vector<std::int64_t>& sizes);
 bool same_dtypes(std::initializer_list<std::vector<at::Tensor>> lists);
 // The one element, as CUDA prints it: a NaN has no sign.
 double as_printed(const at::Tensor& value);
-// Does `dim` exist, and is it one of those whose indices a COO tensor stores?
+// Whether `dim` exists and is one whose indices a COO tensor stores.
 bool selects_sparse(const at::Tensor& tensor, std::int64_t dim);
-// The sizes that a Fourier transform has along `dims`; `last`: of the last one, where it is
-// another.
+// The sizes of a Fourier transform along `dims`; `last`: the size along the last one, if it
+// differs.
 std::vector<std::int64_t> signal(const at::Tensor& tensor, const std::vector<std::int64_t>& dims,
                                  std::int64_t last = -1);
 

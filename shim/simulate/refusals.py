@@ -1,17 +1,20 @@
 """Writes the rules of a device as C++, one row for each operator: refusals.py DEVICE RULES OUTPUT.
-DEVICE is mps or cuda, RULES its file, mps_refusals.json or cuda_refusals.json. CUDA's rules go before
-those that were found by trial, cuda_dtypes.json beside them, which hold for an op in all its forms and
-for calls with elements whose other tensors and numbers do not widen the dtype.
+DEVICE is mps or cuda, RULES its file, mps_refusals.json or cuda_refusals.json. CUDA's rules go
+before those that were found by trial (cuda_dtypes.json beside them). A rule found by trial holds
+for an op in all its forms. It holds for calls with elements whose other tensors and numbers do not
+widen the dtype.
 
-`alerts` are rules for deterministic mode, where torch raises or warns that what has the name `alert` "does not
-have a deterministic implementation". `asserts` say which errors of CPU kernels are assertions on the device.
+`alerts` are rules for deterministic mode. There torch raises or warns that the name `alert` "does
+not have a deterministic implementation". `asserts` list the errors of CPU kernels that are
+assertions on the device.
 
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
-included. `requires` is what the op checks, as C++ over its arguments by their names in the schema;
-{…} in the text of such a rule is C++ as well. The existing ops are read from the target torch (operators.py), and rules for missing ops
-are left out. So are rules for other versions of torch: a rule holds from `since` to the version
-before `until`, if it has these; and on a system from `macos_since` to the one before `macos_until`,
-which is decided when the program runs. CMakeLists.txt runs it.
+included. `requires` is the op's check, as C++ over its arguments by their names in the schema; {…}
+in the text of such a rule is C++ as well. The existing ops are read from the target torch
+(operators.py), and rules for missing ops are left out. So are rules for other versions of torch: a
+rule holds from `since` to the version before `until`, if it has these. It holds on systems from
+`macos_since` to the one before `macos_until`, which is checked when the program runs.
+CMakeLists.txt runs it.
 """
 
 import json
@@ -82,7 +85,7 @@ def number(version):
 
 
 def target():
-    """The version of the torch that has this torchgen beside it."""
+    """The version of the torch whose torchgen this is."""
     folder = os.path.dirname(os.path.dirname(torchgen.__file__))
     return number(runpy.run_path(os.path.join(folder, "torch", "version.py"))["__version__"])
 
@@ -98,8 +101,8 @@ def system(rule, key):
 
 
 def kernel_name(name):
-    """As the device's kernels are named after a form of an op: of special_i0e_ and special_i0e.out
-    "i0e"."""
+    """The name of the device's kernel for a form of an op: "i0e" for special_i0e_ and
+    special_i0e.out."""
     return name.partition(".")[0].removesuffix("_").removeprefix("special_")
 
 
@@ -123,7 +126,8 @@ CPP_TYPES = {
 
 
 def cpp_type(text):
-    """Of an argument's type in native_functions.yaml: Tensor(a!)?, SymInt[2], int[]?."""
+    """The C++ type for an argument's type in native_functions.yaml: Tensor(a!)?, SymInt[2],
+    int[]?."""
     text = re.sub(r"\(\w+!?\)", "", text)
     if text.endswith("?"):
         return f"std::optional<{cpp_type(text[:-1])}>"
@@ -137,9 +141,9 @@ def given(cpp, i):
 
 
 class Checks:
-    """Functions over the arguments of an op, of what its rules require and of their texts."""
+    """C++ functions over the arguments of an op: its rules' requirements and their texts."""
 
-    # In a text, what is filled in from the argument that the rule names (refusals.cc).
+    # Fields of a text that refusals.cc fills in from the argument that the rule names.
     FILLED = ("dtype", "metal", "device", "input", "reduce", "op")
 
     def __init__(self, functions, device):
@@ -154,7 +158,8 @@ class Checks:
         self.lines = []
 
     def _function(self, kind, name, expression):
-        """Its name. It reads only the arguments that the expression is about."""
+        """Write the function and return its name. It reads only the arguments that the expression
+        names."""
         code = re.sub(r'"(\\.|[^"\\])*"', "", expression)
         words = set(re.findall(r"(?<![.>:\w])[A-Za-z_]\w*", code))
         function = f"{self.device}_check_{len(self.lines)}"
@@ -168,7 +173,7 @@ class Checks:
         return function
 
     def broken(self, name, rule):
-        """Where the op's requirement is not met."""
+        """The function that says whether a call breaks the rule's requirement."""
         return self._function("bool", name, f"!({rule['requires']})")
 
     def text(self, name, rule):
@@ -181,7 +186,7 @@ class Checks:
         return self._function("std::string", name, text)
 
 
-# What TORCH_CHECK says without words of its own.
+# TORCH_CHECK's text if the caller gives none.
 UNWORDED = (
     "Expected {} to be true, but got false.  (Could this error message be improved?  If so, please "
     "report an enhancement request to PyTorch.)"
@@ -201,7 +206,7 @@ def message(rule):
 
 
 def listed(rules, kind, functions):
-    """The rules of a file, each with the ops that it is about."""
+    """The rules of a file, each with its ops."""
     for section in rules[kind]:
         for rule in section["rules"]:
             yield {
@@ -228,7 +233,7 @@ def error(rule):
 
 
 def is_check(rule):
-    """Of the arguments' values, whatever the dtype."""
+    """Whether the rule checks the arguments' values, for any dtype."""
     return "requires" in rule and not rule["dtypes"] and "dispatch" not in rule
 
 
@@ -263,7 +268,7 @@ def first_tensor(function):
 
 
 def indices(function):
-    """The argument that has indices, whose dtype is no matter of what is computed."""
+    """The argument that has indices, whose dtype does not affect the dtype of the computation."""
     for argument in function.func.arguments.flat_non_out:
         if argument.name in ("indices", "index"):
             return argument.name
@@ -271,8 +276,8 @@ def indices(function):
 
 
 def tried(rules, kind, functions, known):
-    """What was found by trial, in the form of the rules above: each op's forms, with its arguments.
-    Dtypes of an op that a rule above is about are left to it."""
+    """The rules found by trial, in the form of the rules above: each op's forms, with its
+    arguments. They leave out dtypes of an op that a rule above covers."""
     groups = kernel_groups(functions)
     version = target()
     ruled = {
@@ -312,7 +317,7 @@ def computed(rules):
 
 
 def dispatch_names(rules, functions):
-    """Of ops that have no rule with such a name, and of their other forms."""
+    """Rows for ops that have no rule with such a name, and for their other forms."""
     groups = kernel_groups(functions)
     for op, name in rules.get("names", {}).items():
         for each in groups.get(op, ()):
@@ -345,7 +350,7 @@ def assertions(rules, functions):
 
 def table(kind, name, rows):
     yield f"constexpr std::array<{kind}, {len(rows)}> {name}{{{{"
-    # Stable: of an op's rules the first that is met decides.
+    # The sort is stable: the first rule of an op that matches decides.
     yield from (line for _, line in sorted(rows, key=lambda row: row[0]))
     yield "}};"
     yield ""

@@ -101,8 +101,8 @@ void install(const Accelerator& accelerator, int count) {
     Guard::install(new SimulatedGuard());
     install_drawing();
     accelerator.install_hooks();
-    // What is registered later replaces what was there: kernels of this folder those of the table,
-    // and these, in a build with CUDA, torch's own.
+    // A later registration replaces an earlier one: the table's kernels replace torch's own in a
+    // build with CUDA, and this folder's kernels replace the table's.
     withdraw_other_kernels(accelerator.operators(), keys);
     refuse_unsimulated(accelerator.unsimulated());
     register_operators(accelerator.operators());

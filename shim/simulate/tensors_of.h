@@ -1,6 +1,6 @@
-// Tensors inside boxed values. A list's element type is not the schema's where TorchScript made the
-// list: the interpreter refines it (`Bool(*, device=…)`), or passes a list of tensors for one of
-// optional tensors.
+// Tensors inside boxed values. A list that TorchScript made may have another element type than the
+// schema. The interpreter refines the type (`Bool(*, device=…)`), or passes a list of tensors for
+// one of optional tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -54,8 +54,8 @@ c10::IValue changed_list(const c10::IValue& value, Change change) {
     return list;
 }
 
-// Replaces every defined tensor by `change(tensor, position in its list)`. `optional`: what the
-// schema says of a list's items; the new list has that type, which unboxing asks for.
+// Replaces every defined tensor by `change(tensor, position in its list)`. `optional`: whether a
+// list's items are optional in the schema. The new list has that type, which unboxing requires.
 template <class Change>
 void change_tensors(c10::IValue& value, bool optional, Change change) {
     if (value.isTensor()) {

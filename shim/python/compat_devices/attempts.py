@@ -30,8 +30,7 @@ def attach(error, found, name, tried, words):
 
 
 class Recovery:
-    """Recovers one call or block: from its first device error to a result, or to that error
-    again."""
+    """Recovers one call or block, up to a result or its first device error again."""
 
     def __init__(self, options, error, found):
         self.first, self._found = error, found

@@ -15,8 +15,8 @@ namespace py = pybind11;
 namespace compat::shim::simulate {
 namespace {
 
-// (handle, offset, counter), or None without memory. A kernel may wait for the GIL: it is not held
-// while we wait for kernels.
+// (handle, offset, counter), or None without memory. Releases the GIL while it waits for kernels,
+// because a kernel may wait for the GIL.
 py::object share_storage(const at::Tensor& tensor) {
     constexpr std::chrono::microseconds kPause(50);
     if (!has_memory(tensor)) return py::none();

@@ -1,4 +1,4 @@
-// What Python calls of shared storages (shared_storage.h).
+// Python's functions for shared storages (shared_storage.h).
 #pragma once
 
 #include <pybind11/pybind11.h>

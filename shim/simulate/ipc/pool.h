@@ -22,7 +22,7 @@ struct Region {
 
 class Pool {
   public:
-    // Zeros. Throws as Segment::create.
+    // Filled with zeros. Throws as Segment::create does.
     [[nodiscard]] Region allocate(std::size_t bytes);
     void release(const Region& region);
 

@@ -45,7 +45,7 @@ std::byte* map(int file, std::size_t bytes) {
     return static_cast<std::byte*>(base);
 }
 
-// A process id and a descriptor are used again; a file's number tells one file from another.
+// Process ids and descriptors are reused; the inode number tells one file from another.
 struct Handle {
     std::uint64_t process = 0, descriptor = 0, number = 0;
 };

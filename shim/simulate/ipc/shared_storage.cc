@@ -21,8 +21,9 @@ namespace {
 
 constexpr std::size_t kFewFreed = 64;
 
-// A storage of ours that was moved. What asked for the memory's address before, such as a
-// collective under way, may still use it: it stays as long as the storage, and counts for both.
+// A storage of ours that was moved. A caller that has the old memory's address, such as a
+// collective under way, may still use it. So the old memory stays as long as the storage, and
+// counts for both.
 struct Sent {
     c10::DataPtr before;
     Region region;
@@ -33,14 +34,14 @@ struct Sent {
 struct Freed {
     std::mutex mutex;
     std::vector<std::unique_ptr<Sent>> all;
-    std::size_t limit = kFewFreed;  // how many there may be until the next look at all of them
+    std::size_t limit = kFewFreed;  // of `all`, before the next check of which are free
 };
 Freed& freed() {
     static auto* instance = new Freed();  // tensors outlive statics
     return *instance;
 }
 
-// As torch says at the end of a process (CudaIPCTypes.cpp).
+// Warns as torch does at the end of a process (CudaIPCTypes.cpp).
 struct EndOfProcess {
     const pid_t process = ::getpid();
     ~EndOfProcess() {

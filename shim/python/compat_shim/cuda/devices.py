@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 
 class Model(NamedTuple):
-    """The part of torch.cuda.get_device_properties() in which devices differ. Sizes are in
-    bytes."""
+    """A device's own part of torch.cuda.get_device_properties(). Sizes are in bytes."""
 
     name: str
     capability: tuple
@@ -16,8 +15,7 @@ class Model(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """One device's memory, in bytes. `bytes` and `blocks` have current, peak, allocated and
-    freed."""
+    """One device's memory, in bytes. `bytes` and `blocks` have current, peak, allocated, freed."""
 
     bytes: object
     blocks: object

@@ -1,5 +1,5 @@
-// Assertions in the device's kernels, which CPU kernels make as checks with errors of their own.
-// They are data, as refusals are (mps_refusals.json, cuda_refusals.json). A call without such an
+// Assertions in the device's kernels. CPU kernels check the same with errors of their own.
+// Assertions are data, as refusals are (mps_refusals.json, cuda_refusals.json). A call without an
 // error costs nothing.
 #pragma once
 
@@ -19,11 +19,11 @@ struct Assertion {
 [[nodiscard]] std::span<const Assertion> mps_assertions() noexcept;
 [[nodiscard]] std::span<const Assertion> cuda_assertions() noexcept;
 
-// Throws the device's error if `error`, of a CPU kernel, is such a check.
+// Throws the device's error if `error`, from a CPU kernel, is for an assertion of the device.
 void check_asserted(const c10::OperatorHandle& op, const c10::Error& error);
 
-// A CUDA device is lost when a kernel's assertion has failed: until the process ends, all that asks
-// for the device throws. Throws on such a device.
+// A CUDA device is lost when a kernel's assertion has failed: until the process ends, every use of
+// the device throws. Throws if the device is lost.
 void check_not_lost();
 
 }  // namespace compat::shim::simulate

@@ -1,7 +1,7 @@
-// Attention of MPS. scaled_dot_product_attention has a path for MPS in builds for macOS alone: a
-// kernel of its own where no gradient is wanted (native/transformers/attention.cpp), which refuses
-// what the plain formula computes. This build takes the plain formula for any device, so the choice
-// is made there.
+// Attention of MPS. scaled_dot_product_attention has a path for MPS in builds for macOS alone. If
+// no gradient is wanted, it calls a kernel for MPS, which refuses calls that the plain formula
+// computes (native/transformers/attention.cpp). This build uses the plain formula for any device,
+// so the formula's kernel makes the choice.
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>

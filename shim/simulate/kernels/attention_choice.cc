@@ -1,5 +1,5 @@
-// As ATen/native/transformers/cuda/sdp_utils.cpp, whose texts these are. What a CPU build has of
-// the checks (sdp_utils_cpp.h) is torch's own.
+// The checks and texts of ATen/native/transformers/cuda/sdp_utils.cpp. Checks that a CPU build has
+// (sdp_utils_cpp.h) are torch's own functions.
 #include "simulate/kernels/attention_choice.h"
 
 #include <ATen/Context.h>
@@ -23,7 +23,7 @@ using sdp::SDPBackend;
 
 constexpr std::int64_t kWidestFlash = 256, kWidestCudnn = 128, kMostOfCudnn = 65535;
 
-// False, and with `debug` a warning, unless `met`.
+// Returns `met`. If it is false, warns with `debug`.
 template <class... Words>
 bool meets(bool met, bool debug, const Words&... words) {
     if (!met && debug) TORCH_WARN(words...);
@@ -166,7 +166,7 @@ bool efficient_dtypes(const Attention& call, bool debug) {
     return sdp::check_tensor_dtype(call, std::array{at::kHalf, at::kFloat}, debug);
 }
 
-// cuDNN's attention, of the version that torch.backends.cudnn answers.
+// cuDNN's attention, in the version that torch.backends.cudnn reports.
 
 bool cudnn_enabled(const Attention&, bool debug) {
     return meets(at::globalContext().userEnabledCuDNNSDP(), debug,
@@ -260,7 +260,7 @@ constexpr AttentionCheck kCudnnDense[]{sdp::check_nonzero_sequence_lengths_dense
 
 struct FusedKernel {
     SDPBackend backend;
-    const char* title;  // in the warning that precedes its checks'
+    const char* title;  // in the warning before those of its checks
     std::span<const AttentionCheck> general, nested, dense, last;
 };
 
@@ -272,8 +272,8 @@ constexpr FusedKernel kFusedKernels[]{
     {SDPBackend::cudnn_attention, "cuDNN attention", kCudnn, {}, kCudnnDense, {}},
 };
 
-// Torch's jagged tensors are written in Python, with sizes that are no numbers. The kernels for them
-// are not simulated; the formula is.
+// Torch's jagged tensors are written in Python and have symbolic sizes. The formula computes them;
+// the fused kernels for them are not simulated.
 bool is_jagged(const at::Tensor& tensor) {
     return tensor.is_nested() && tensor.key_set().has(c10::DispatchKey::Python);
 }

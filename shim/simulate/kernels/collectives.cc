@@ -25,14 +25,14 @@ class Timer final : public c10d::Timer {
     }
 };
 
-// The group of a call of a collective, among its arguments.
+// The group among a collective call's arguments.
 c10::IValue* group_in(torch::jit::Stack& stack) {
     for (c10::IValue& value : stack)
         if (value.isObject() && value.type()->str().ends_with(".c10d.ProcessGroup")) return &value;
     return nullptr;
 }
 
-// A group whose backend for the CPU is `group`'s for CUDA, where that is NCCL's.
+// If the backend of `group` for CUDA is NCCL's: a group with this backend for the CPU.
 c10::intrusive_ptr<c10d::ProcessGroup> with_nccl_for_cpu(const c10::IValue& group) {
     const auto of_cuda = group.toCustomClass<c10d::ProcessGroup>();
     const auto backend = of_cuda->getBackend(c10::kCUDA);
@@ -44,8 +44,8 @@ c10::intrusive_ptr<c10d::ProcessGroup> with_nccl_for_cpu(const c10::IValue& grou
     return twin;
 }
 
-// torch's kernel for the CPU asks the group for the CPU's backend and hands it the tensors as they
-// are. Its kernel for CUDA, which would ask for CUDA's, is the one that we take the place of.
+// torch's kernel for the CPU takes the group's CPU backend and passes it the tensors as they are.
+// Ours replaces torch's kernel for CUDA, which would take the CUDA backend.
 void run_collective(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     c10::IValue* const group = group_in(*stack);
     if (auto twin = group ? with_nccl_for_cpu(*group) : nullptr) {
@@ -66,7 +66,7 @@ void add_collectives() {
     for (const c10::OperatorName& name : ops)
         distributed->impl(c10::toString(name).c_str(),
                           torch::CppFunction::makeFromBoxedFunction<&run_collective>());
-    // A build with CUDA has one, which asks the driver.
+    // A build with CUDA has its own timer, which asks the driver.
     c10d::TimerRegistry()->Register(
         accelerator().type(),
         [](c10::Device device) -> std::unique_ptr<c10d::Timer> {

@@ -1,7 +1,7 @@
-// Kernels that CUDA has and the CPU lacks: fused LSTM and GRU cells, with the formulas of
-// ATen/native/cuda/RNN.cu, run op by op on the device's tensors; softmax from half to single
-// precision; nansum of complex numbers; matrix products with another output dtype; and whether cuDNN
-// computes a CTC loss, which it never does here.
+// Kernels that CUDA has and the CPU lacks. Fused LSTM and GRU cells run the formulas of
+// ATen/native/cuda/RNN.cu, op by op, on the device's tensors. Others are softmax from half to
+// single precision, nansum of complex numbers, and matrix products with another output dtype. The
+// query whether cuDNN computes a CTC loss is always answered no.
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/library.h>
@@ -25,7 +25,7 @@ Tensor sum_of(const Tensor& one, const MaybeTensor& other) {
     return there(other) ? one + *other : one;
 }
 
-// The workspace has the activated gates: input, forget, cell, output.
+// The workspace holds the activated gates: input, forget, cell, output.
 std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates,
                                              const Tensor& cx, const MaybeTensor& input_bias,
                                              const MaybeTensor& hidden_bias) {
@@ -54,7 +54,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const MaybeTensor& grad_hy
     return {grad_gates, of_cy * forget, has_bias ? grad_gates.sum(0) : Tensor()};
 }
 
-// The workspace has reset, update and new gates, the hidden state, and the new gate's hidden part.
+// The workspace holds reset, update and new gates, the hidden state, and the new gate's hidden
+// part.
 std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates,
                                     const Tensor& hx, const MaybeTensor& input_bias,
                                     const MaybeTensor& hidden_bias) {
@@ -121,7 +122,7 @@ Tensor log_softmax_backward(const Tensor& grad, const Tensor& output, int64_t di
     });
 }
 
-// The CPU's kernel takes no complex numbers, CUDA's does.
+// CUDA's kernel takes complex numbers; the CPU's does not.
 Tensor nansum(const Tensor& self, at::OptionalIntArrayRef dim, bool keepdim,
               std::optional<at::ScalarType> dtype) {
     if (!self.is_complex())

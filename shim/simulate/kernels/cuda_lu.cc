@@ -1,5 +1,5 @@
-// LU factorisation without pivoting, which CUDA has and LAPACK (so the CPU) lacks. With pivoting
-// the CPU's kernels run.
+// LU factorisation without pivoting, which CUDA has and the CPU lacks, because LAPACK does. With
+// pivoting, the CPU's kernels run.
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/stack.h>
@@ -48,7 +48,7 @@ Factors factors_without_pivots(const Tensor& matrix) {
     return {std::move(lu), std::move(pivots), std::move(info)};
 }
 
-// If the op has output arguments (its last ones), the results are copied there.
+// Returns the results, copied to the op's output arguments (its last ones) if it has any.
 void give(torch::jit::Stack& stack, std::size_t arguments, std::vector<Tensor> results, bool out) {
     if (out)
         for (std::size_t i = 0; i < results.size(); ++i) {

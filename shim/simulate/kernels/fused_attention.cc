@@ -1,8 +1,8 @@
 // Fused attention of CUDA: flash and memory-efficient, with their log-sum-exp, which ring attention
 // (context parallel) merges between devices. scaled_dot_product_attention takes them where CUDA's
-// would. With dropout, with groups of heads and where CUDA takes cuDNN's kernel, the plain formula
-// computes, with the layout of a fused kernel's result.
-// The CPU's fused kernel computes them, and the formula what that kernel does not take.
+// would. The CPU's fused kernel computes them, or the plain formula for calls that this kernel does
+// not take. The formula also computes calls with dropout, with groups of heads, and those for which
+// CUDA takes cuDNN's kernel. Its result has the layout of a fused kernel's.
 #include <ATen/ATen.h>
 #include <ATen/native/transformers/attention.h>
 #include <c10/core/GradMode.h>
@@ -26,8 +26,8 @@ namespace {
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
-// CUDA's fused kernels allocate (batch, sequence, heads, width) and return it transposed, gradients
-// too, so that out.transpose(1, 2).view(batch, sequence, -1) is allowed.
+// CUDA's fused kernels allocate results and gradients as (batch, sequence, heads, width) and return
+// them transposed. So out.transpose(1, 2).view(batch, sequence, -1) works.
 Tensor heads_innermost(const Tensor& out) {
     return out.transpose(1, 2).contiguous().transpose(1, 2);
 }
@@ -41,7 +41,8 @@ Tensor padded_to_eights(const Tensor& tensor) {
     return over == 0 ? tensor : at::constant_pad_nd(tensor, {0, 8 - over});
 }
 
-// As the backward of both kernels (ATen/native/transformers/cuda/attention_backward.cu), once each.
+// Warns once for each kernel, as its backward does
+// (ATen/native/transformers/cuda/attention_backward.cu).
 void warn_of_order(bool is_flash) {
     auto& context = at::globalContext();
     if (!context.deterministicAlgorithms() || !context.deterministicAlgorithmsWarnOnly()) return;
@@ -77,7 +78,7 @@ Scores scores_of(const Tensor& query, const Tensor& key, const MaybeTensor& bias
     return {values, factor};
 }
 
-// What the CPU's fused kernel takes, of tensors that CUDA's take.
+// Whether the CPU's fused kernel takes these tensors, which CUDA's take.
 bool cpu_takes(const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& bias,
                double dropout) {
     const auto dense = [](const Tensor& tensor) {
@@ -87,7 +88,7 @@ bool cpu_takes(const Tensor& query, const Tensor& key, const Tensor& value, cons
            (!given(bias) || (bias->numel() > 0 && (bias->dim() == 2 || bias->dim() == 4)));
 }
 
-// CPU tensors over the same memory for the length of a call, below autograd.
+// CPU tensors over the same memory, for one call, below autograd.
 class OnCpu {
   public:
     explicit OnCpu(c10::Device device) : aliases_(device) { begin_kernel(); }
@@ -120,7 +121,7 @@ std::tuple<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const 
     return {heads_innermost(out), logsumexp.to(at::kFloat)};
 }
 
-// The last result is the scores' gradient, where `of_bias` asks for it.
+// The last result is the scores' gradient, if `of_bias`.
 std::tuple<Tensor, Tensor, Tensor, Tensor> attend_backward(
     const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
     const MaybeTensor& bias, const Tensor& out, const Tensor& logsumexp, double dropout,
@@ -241,7 +242,7 @@ Tensor cuda_attention(const Tensor& query, const Tensor& key, const Tensor& valu
 
 void add_fused_attention(torch::Library& dense) {
     dense.impl("_fused_sdp_choice", &fused_choice);
-    // Kernels for meta and fake tensors ask it without the dispatcher.
+    // Kernels for meta and fake tensors call it without the dispatcher.
     at::native::_fused_sdp_choice_stub.set_cuda_dispatch_ptr(&fused_choice);
     add_checked("_scaled_dot_product_flash_attention", &flash);
     dense.impl("_scaled_dot_product_flash_attention_backward", &flash_backward);

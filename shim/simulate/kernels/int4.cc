@@ -1,6 +1,5 @@
-// Matrix products with weights of four bits, which CUDA and MPS have and the CPU has under other
-// names. The packed form is opaque to programs. Ours has the device's shape and keeps the bytes in
-// order.
+// Matrix products with weights of four bits, which the CPU has under other names. The packed form
+// is opaque to programs. Ours has the device's shape and keeps the bytes in order.
 #include <ATen/ATen.h>
 
 #include <string_view>
@@ -16,7 +15,7 @@ using at::Tensor;
 
 constexpr std::string_view kPack = "_convert_weight_to_int4pack";
 
-// aten/src/ATen/native/mps/operations/Quantized.mm; what CUDA's kernel takes are rules.
+// aten/src/ATen/native/mps/operations/Quantized.mm; CUDA's checks are in cuda_refusals.json.
 void check_for_mps(const Tensor& weights, int64_t inner_k_tiles) {
     TORCH_CHECK(weights.dim() == 2, kPack, " : expect weight to be 2D tensor.");
     TORCH_CHECK(weights.scalar_type() == at::kByte, kPack, " : expect weight to be kByte.");

@@ -21,8 +21,8 @@ constexpr bool torch_is(int from, int before) {
 }
 constexpr int kAny = 1000;
 
-// ---- sort: mps/operations/Sort.mm and mps/kernels/Sort.metal, from torch 2.13 on. Before,
-// MPSGraph sorts, whose order of equal elements is not published.
+// ---- sort: mps/operations/Sort.mm and mps/kernels/Sort.metal, from torch 2.13 on. Older versions
+// sort with MPSGraph, whose order of equal elements is not published.
 
 constexpr std::int64_t kThreadElements = 4;  // ILP_PER_THREAD
 constexpr std::size_t kGroup = 128;          // elements of 32 lanes, sorted by one network
@@ -56,8 +56,8 @@ struct Element {
     std::int64_t rank, index;  // equal elements have one rank
 };
 
-// simd_bitonic_sort4<STABLE=false>. A thread has four elements: among them, and in the descending
-// halves between threads, equal elements change places.
+// simd_bitonic_sort4<STABLE=false>. A thread has four elements. Equal elements change places within
+// a thread, and between threads in the descending halves.
 void sort_group(std::array<Element, kGroup>& group) {
     for (std::size_t run = 2; run <= kGroup; run *= 2)
         for (std::size_t step = run / 2; step > 0; step /= 2)
@@ -72,8 +72,8 @@ void sort_group(std::array<Element, kGroup>& group) {
             }
 }
 
-// Orders a row's elements as the kernels do: groups by the network, then stable merges. What a last
-// group lacks comes last; on a Mac it equals the dtype's largest value.
+// Orders a row's elements as the kernels do: groups by the network, then stable merges. Padding of
+// the last group sorts last; on a Mac it equals the dtype's largest value.
 void order_row(const std::int64_t* ranks, std::int64_t size, std::vector<Element>& row) {
     const std::int64_t beyond = size;
     row.clear();
@@ -107,7 +107,7 @@ void sort(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     c10::IValue& asked = *(stack.end() - static_cast<std::ptrdiff_t>(given.size()) + 1);
     const std::int64_t dim = given[2].toInt();
     const bool stable = asked.toOptional<bool>().value_or(false);
-    asked = true;  // what the CPU does else depends on its instructions
+    asked = true;  // else the CPU's order depends on its instruction set
     op.callBoxed(&stack);
     Tensor values = stack.end()[-2].toTensor(), indices = stack.end()[-1].toTensor();
     if (stable || values.dim() == 0 || values.numel() == 0) return;
@@ -127,8 +127,8 @@ void sort(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     indices.copy_(changed.movedim(-1, dim));
 }
 
-// ---- log_softmax: mps/operations/Activation.mm until torch 2.14, a graph whose every tensor has
-// the input's dtype.
+// ---- log_softmax: mps/operations/Activation.mm until torch 2.14: a graph, in which every tensor
+// has the input's dtype.
 
 void log_softmax(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     const std::size_t count = op.schema().arguments().size();

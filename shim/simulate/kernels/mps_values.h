@@ -1,6 +1,6 @@
 // Computations of MPS whose correct results differ from the CPU's: the order of equal elements, and
 // rounding between the steps of a graph. A program that relies on the CPU's result breaks on a Mac.
-// Not for what a Mac refuses (refusals.h), nor for its defects.
+// It imitates neither a Mac's refusals (refusals.h) nor its defects.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -13,7 +13,7 @@ namespace compat::shim::simulate {
 // Runs an op on CPU tensors; leaves its results on the stack in place of its arguments.
 using Computation = void (*)(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
-// For the op (without "aten::", with the overload), what replaces the CPU's kernel; null: nothing.
+// The replacement for the CPU's kernel of the op (without "aten::", with the overload), or null.
 [[nodiscard]] Computation mps_computation(std::string_view op) noexcept;
 
 }  // namespace compat::shim::simulate

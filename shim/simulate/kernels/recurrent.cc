@@ -1,9 +1,9 @@
-// Recurrent networks as the devices compute them. On CUDA, cuDNN's have gradients in training mode
-// alone and no second ones.
+// Recurrent networks as the devices compute them. On CUDA they are cuDNN's, which have gradients in
+// training mode alone, and no second gradients.
 //
 // Runs an LSTM one layer at a time, by the CPU's kernel for a layer: cuDNN has a kernel for layers,
-// and MPS one for the whole LSTM. Cell by cell, each time step would cost a dozen kernels. What the
-// CPU's kernel cannot compute stays cell by cell.
+// and MPS one for the whole LSTM. Cell by cell, each time step would cost a dozen kernels. Only
+// calls that the CPU's kernel cannot compute run cell by cell.
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
@@ -34,7 +34,7 @@ namespace {
 using at::Tensor;
 using Result = std::tuple<Tensor, Tensor, Tensor>;
 
-// A tensor of the device that is not fake and not part of a transform.
+// Whether it is a plain tensor of the device: not fake, and not part of a transform.
 bool is_itself(const Tensor& tensor) {
     constexpr c10::DispatchKeySet kAround(
         {c10::DispatchKey::Python, c10::DispatchKey::Functionalize,
@@ -46,11 +46,11 @@ bool is_plain(const Tensor& tensor) {
     return tensor.scalar_type() == at::kFloat && is_itself(tensor);
 }
 
-// Uses symbolic sizes, because torch.export asks too and must not learn the sizes.
+// Uses symbolic sizes: torch.export calls it too, and must not specialise on the sizes.
 bool is_projected(at::TensorList hidden) { return hidden[0].sym_size(2) != hidden[1].sym_size(2); }
 
-// Under autocast, cells compute in half precision, as cuDNN does. The kernel for a layer checks no
-// sizes, so inputs that do not fit are left to the cells, which do.
+// Under autocast, cells compute in half precision, as cuDNN does. The kernel for a layer does not
+// check sizes. So inputs that do not fit are left to the cells, which check them.
 bool fits(const Tensor& input, at::TensorList hidden, at::TensorList params, int64_t states,
           bool batch_first) {
     if (!at::globalContext().userEnabledMkldnn() ||
@@ -109,7 +109,7 @@ Result by_layers(const Tensor& input, at::TensorList hidden, at::TensorList para
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Passes gradients on, and has none of its own: cuDNN's gradients have no gradient.
+// Passes gradients on and refuses second ones: cuDNN's gradients have no gradient.
 struct NoSecondGradient : torch::autograd::Function<NoSecondGradient> {
     static Tensor forward(AutogradContext*, const Tensor& gradient) { return gradient; }
     static variable_list backward(AutogradContext*, variable_list) {
@@ -124,7 +124,7 @@ struct NoSecondGradient : torch::autograd::Function<NoSecondGradient> {
     }
 };
 
-// Around what the network reads.
+// Wraps the network's inputs.
 struct CudnnInputs : torch::autograd::Function<CudnnInputs> {
     static variable_list forward(AutogradContext*, at::TensorList inputs) { return inputs.vec(); }
     static variable_list backward(AutogradContext*, variable_list gradients) {
@@ -134,7 +134,7 @@ struct CudnnInputs : torch::autograd::Function<CudnnInputs> {
     }
 };
 
-// Around what it returns.
+// Wraps the network's outputs.
 struct CudnnOutputs : torch::autograd::Function<CudnnOutputs> {
     static variable_list forward(AutogradContext* context, at::TensorList outputs, bool train) {
         context->saved_data["train"] = train;
@@ -162,7 +162,7 @@ std::tuple<Tensors...> tuple_of(const variable_list& list, std::tuple<Tensors...
     return {list[Index]...};
 }
 
-// What `run` makes of input, hidden states and weights, with cuDNN's rules for gradients.
+// Calls `run` on input, hidden states and weights, with cuDNN's rules for gradients.
 template <class Run>
 auto as_cudnn(const Tensor& input, at::TensorList hidden, at::TensorList params, bool train,
               Run run) {
@@ -181,7 +181,7 @@ auto as_cudnn(const Tensor& input, at::TensorList hidden, at::TensorList params,
                     std::make_index_sequence<std::tuple_size_v<Made>>());
 }
 
-// GRU and the plain networks, of a padded input and of a packed one.
+// GRU and the plain networks, for a padded and for a packed input.
 using State = std::tuple<Tensor, Tensor>;
 using OfInput = State (*)(const Tensor&, const Tensor&, at::TensorList, bool, int64_t, double, bool,
                           bool, bool);

@@ -1,6 +1,7 @@
-// The steps of a batch normalization whose statistics several devices share (SyncBatchNorm), which
-// CUDA has and the CPU lacks: the formulas of ATen/native/cuda/Normalization.cuh, op by op on the
-// device's tensors. Channels are the second dimension.
+// The steps of SyncBatchNorm, a batch normalization whose statistics several devices share. CUDA
+// has their kernels and the CPU lacks them. These run the formulas of
+// ATen/native/cuda/Normalization.cuh, op by op, on the device's tensors. Channels are the second
+// dimension.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -31,7 +32,7 @@ std::vector<std::int64_t> all_but_channels(const Tensor& input) {
     return dimensions;
 }
 
-// One value for each channel, in the shape in which it spreads over `input`.
+// One value for each channel, in a shape that broadcasts over `input`.
 Tensor by_channel(const Tensor& values, const Tensor& input) {
     std::vector<std::int64_t> shape(static_cast<std::size_t>(input.dim()), 1);
     shape[1] = input.size(1);
@@ -57,7 +58,7 @@ Tensor& elemt_out(const Tensor& input, const MaybeTensor& weight, const MaybeTen
     return out.copy_(elemt(input, weight, bias, mean, invstd, eps));
 }
 
-// `mean` and `invstd` have a row for each device, `counts` its elements of a channel.
+// `mean` and `invstd` have a row for each device, `counts` the device's elements in a channel.
 std::tuple<Tensor, Tensor> gather_stats_with_counts(const Tensor& /*input*/, const Tensor& mean,
                                                     const Tensor& invstd,
                                                     const MaybeTensor& running_mean,

@@ -21,8 +21,9 @@ at::Tensor tensor_of(const c10::IValue& value) {
     return value.isTensor() ? value.toTensor() : at::scalar_to_tensor(value.toScalar());
 }
 
-// Metal keeps the dividend as remainder. Everything else has all bits set, but for CUDA's 64-bit
-// division, whose non-negative dividends set 32 (torch's test_fmod_remainder_by_zero_integral).
+// Metal's remainder is the dividend. All other results have all bits set, except for 64-bit
+// division on CUDA, where non-negative dividends set 32 bits (torch's
+// test_fmod_remainder_by_zero_integral).
 at::Tensor undefined_result(const at::Tensor& dividend, at::ScalarType dtype, bool remainder) {
     const at::Tensor of = dividend.to(dtype);
     if (accelerator().type() == c10::kMPS && remainder) return of.clone();
@@ -50,7 +51,7 @@ void run_dividing_by_zero(const c10::OperatorHandle& op, torch::jit::Stack& stac
     c10::IValue& other = arguments[1];
     const bool remainder = op.schema().name().find("div") == std::string::npos;
     const at::Tensor zero = tensor_of(other) == 0;
-    // An op in place may overwrite it.
+    // An in-place op may overwrite the dividend.
     const at::Tensor dividend = tensor_of(arguments[0]).clone();
     if (other.isTensor())
         other = other.toTensor().masked_fill(zero, 1);

@@ -14,8 +14,8 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 using Timeout = Transfers::Timeout;
 
-// Below that one round of messages takes less time than two with fewer bytes. Two ranks send as
-// many in one as in two.
+// Bytes. Below this size, one round of messages takes less time than two rounds with fewer bytes.
+// Two ranks always take one round, which sends no more bytes.
 constexpr std::int64_t kOneRound = 32 << 10;
 
 std::int64_t itemsize(const at::Tensor& tensor) {
@@ -39,7 +39,7 @@ std::int64_t total(const Sizes& sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
 }
 
-// What this rank sends where a factor comes before the sum.
+// The values that this rank sends: PREMUL_SUM multiplies before the sum.
 at::Tensor scaled(const at::Tensor& flat, const c10d::ReduceOp& op) {
     if (op.op_ != c10d::ReduceOp::PREMUL_SUM) return flat;
     at::Tensor copy = flat.clone();
@@ -47,7 +47,7 @@ at::Tensor scaled(const at::Tensor& flat, const c10d::ReduceOp& op) {
     return copy;
 }
 
-// The rows of all ranks for the elements that this rank reduces: `counts` by rank.
+// A row of each rank, with the elements that this rank reduces. `counts`: elements by rank.
 at::Tensor rows_for(const Transfers& by, const at::Tensor& flat, const Sizes& counts,
                     Timeout timeout) {
     const std::int64_t mine = counts[static_cast<std::size_t>(by.rank())];
@@ -76,8 +76,8 @@ void all_reduce(const Transfers& by, at::Tensor flat, const c10d::ReduceOp& op, 
     }
     if (by.ranks() == 2 || flat.numel() * itemsize(flat) <= kOneRound)
         return all_reduce_in_one_round(by, flat, sent, op, timeout);
-    // Each rank reduces its share, then all get all shares: of one size, for which the last are
-    // filled up.
+    // Each rank reduces its share, then all ranks get all shares. Shares have one size; the last
+    // are padded.
     const std::int64_t share = (flat.numel() + by.ranks() - 1) / by.ranks();
     Sizes counts;
     for (int rank = 0; rank < by.ranks(); ++rank)

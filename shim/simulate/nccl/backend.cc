@@ -28,10 +28,10 @@ using c10d::OpType;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kNcclTimeout(10 * 60 * 1000);
-// gloo's own: the watchdog comes first.
+// gloo's own time-out is later by this, so that the watchdog comes first.
 constexpr milliseconds kLater(30 * 1000);
 
-// The job's group, of all ranks, has no list of them.
+// The job's group, which has all ranks, has no list of them.
 std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
     if (!options.global_ranks_in_group.empty()) return options.global_ranks_in_group;
     std::vector<std::uint64_t> all(static_cast<std::size_t>(size));
@@ -41,9 +41,9 @@ std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
 
 std::atomic<std::uint64_t> groups{0};
 
-// Where gloo's ranks find each other. The addresses of an earlier group may still be in the store:
-// of the same group that its ranks made before, each as often, and of processes that torchrun has
-// restarted.
+// The key in the store under which gloo's ranks find each other. Addresses of an earlier group may
+// still be there: of a group that the same ranks made before, or of processes that torchrun has
+// restarted. Each rank makes a group equally often, so its count is part of the key.
 std::string gloo_key(c10d::Store& store, int rank) {
     const char* restarts = std::getenv("TORCHELASTIC_RESTART_COUNT");
     const std::string start = "compat_gloo/" + std::string(restarts ? restarts : "0") + "/";
@@ -54,7 +54,8 @@ std::string group_name(const NcclOptions& options) {
     return options.group_name.empty() ? "0" : options.group_name;
 }
 
-// Whether wait() raises a time-out, which else ends the process. By ProcessGroupNCCL's variables.
+// Whether wait() raises on a time-out, which otherwise ends the process. ProcessGroupNCCL's
+// variables decide.
 bool raises_timeouts() {
     enum : int { no_handling = 0, clean_up_only = 2, skip_clean_up = 3 };
     const int handling = c10d::getCvarInt(
@@ -70,8 +71,8 @@ at::Tensor packed_bytes(const Call& call, int ranks) {
     return tensor;
 }
 
-// Each rank's call, which the ranks tell each other before they move its bytes. Sent when the call
-// is made, so that it has often arrived when the call's turn comes.
+// Tells the other ranks this rank's call before its bytes are moved. It is sent when the call is
+// made, so that it has often arrived when the call's turn comes.
 class Announcement {
   public:
     Announcement(const Transfers& by, const Call& call) : ranks_(by.ranks()) {
@@ -99,7 +100,7 @@ class Announcement {
     std::int64_t size_;
     at::Tensor all_;
     Pending pending_;
-    std::exception_ptr error_;  // the call's own, raised in its turn
+    std::exception_ptr error_;  // raised when the call's turn comes
 };
 
 // A connection broke: a rank has ended, perhaps because it was in a deadlock with this one.
@@ -109,13 +110,13 @@ std::exception_ptr broken(const Call& call, std::string_view why) {
                             : backend_error(deadlock);
 }
 
-// Throws if the work has timed out, or its group is aborted: no more bytes are moved for it.
+// Throws if the work has timed out or its group is aborted, so that no more bytes are moved for it.
 void check_not_aborted(NcclWork& work) {
     if (work.isCompleted() || work.origin().cancellation->cancelled())
         std::rethrow_exception(aborted_error(work.origin().rank));
 }
 
-// Runs the work's part, whose errors are the work's, and which needs `ranks`.
+// Runs a part of the work that needs `ranks`. Its errors become the work's.
 template <class Hook, class Part>
 void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call,
               const std::vector<int>& ranks, const Hook& hook, Part part) {
@@ -286,7 +287,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
     return work;
 }
 
-// Between the numbers of neighbours in the group; -1 if they differ.
+// The distance between neighbours' global ranks; -1 if distances differ.
 std::int64_t NcclBackend::global_stride() const {
     if (size_ == 1) return 1;
     const auto stride = static_cast<std::int64_t>(global(1) - global(0));
@@ -295,7 +296,8 @@ std::int64_t NcclBackend::global_stride() const {
     return stride;
 }
 
-// With the mutex held, which numbers calls in the order in which their threads run them.
+// Call with the mutex held, so that calls are numbered in the order in which their threads run
+// them.
 void NcclBackend::start(Job job, const c10::intrusive_ptr<NcclWork>& work) {
     const bool message = is_message(job.call.type);
     message ? start_message(std::move(job), work) : start_collective(std::move(job), work);
@@ -348,7 +350,7 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
                 receive(head);
                 const Call call = unpacked(head.data_ptr<std::uint8_t>(), 0);
                 if (call.sent != job.call.received || call.dtype != job.call.dtype) {
-                    // Its bytes must not be taken for the next message's.
+                    // Else its bytes would be taken for the next message's.
                     receive(new_bytes(call.sent *
                                       static_cast<std::int64_t>(c10::elementSize(call.dtype))));
                     check_message(call, job.call, other, self);

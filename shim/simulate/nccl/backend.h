@@ -1,6 +1,6 @@
-// torch.distributed's backend "nccl" on simulated CUDA devices: the tensors, errors and handles of
-// ProcessGroupNCCL, values computed on the host with gloo. docs/design/0009-distributed.md says
-// why, and where it differs.
+// torch.distributed's backend "nccl" on simulated CUDA devices. It has the tensors, errors and
+// handles of ProcessGroupNCCL, and computes values on the host with gloo.
+// docs/design/0009-distributed.md says why, and where it differs.
 //
 // Ranks first compare their calls (call.h), then move bytes (transfers.h) on a thread of the group,
 // one call after the other. Messages have a thread for each peer and direction. The program goes on
@@ -39,7 +39,7 @@ struct NcclConfig {
     std::optional<std::string> net_name, comm_name;
 };
 
-// As ProcessGroupNCCL.Options. What has no effect on simulated devices is stored and returned.
+// As ProcessGroupNCCL.Options. Options without effect on simulated devices are stored and returned.
 struct NcclOptions final : c10d::Backend::Options {
     explicit NcclOptions(bool high_priority = false);
 
@@ -56,8 +56,8 @@ class NcclBackend : public c10d::Backend {
   public:
     using WorkPtr = c10::intrusive_ptr<c10d::Work>;
     using Tensors = std::vector<at::Tensor>;
-    // A group of gloo for these ranks, when all have come. Called with or without the GIL. Throws
-    // std::runtime_error after `timeout`.
+    // Makes a gloo group for these ranks, when all have called it. Called with or without the GIL.
+    // Throws std::runtime_error after `timeout`.
     using MakeGloo = std::function<c10::intrusive_ptr<c10d::Backend>(
         const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
         std::chrono::milliseconds timeout)>;
@@ -81,7 +81,7 @@ class NcclBackend : public c10d::Backend {
     [[nodiscard]] bool is_initialized() const;
     bool isInitialized() { return is_initialized(); }
     [[nodiscard]] std::uint64_t splits() const { return splits_; }
-    // Ranks with which this one has exchanged messages by themselves, not in a batch.
+    // The number of ranks with which this one has exchanged messages outside a batch.
     [[nodiscard]] std::size_t connected_peers() const;
     // Groups of this process are numbered from 0.
     [[nodiscard]] std::uint64_t uid() const { return uid_; }
@@ -90,11 +90,11 @@ class NcclBackend : public c10d::Backend {
                                             const c10::intrusive_ptr<c10d::Backend::Options>& opts);
     // Calls `hook` for each call that has ended without an error, in the thread that ran it.
     void registerOnCompletionHook(std::function<void(std::shared_ptr<c10d::WorkInfo>)>&& hook);
-    // Waits for what was posted, and for its hooks.
+    // Waits for all posted calls, and for their hooks.
     void waitForPendingWorks();
     // Ends pending calls with an error; later ones raise.
     void abort();
-    // The same when what was posted has ended, by itself or by its time-out.
+    // Waits until all posted calls have ended, by themselves or by their time-outs, then aborts.
     void shutdown();
 
     WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
@@ -130,12 +130,12 @@ class NcclBackend : public c10d::Backend {
     WorkPtr recv(Tensors& tensors, int from, int tag) override;
     WorkPtr recvAnysource(Tensors& tensors, int tag) override;
     WorkPtr barrier(const c10d::BarrierOptions& opts) override;
-    // Between these two calls nothing starts; then all starts at once, as one work.
+    // Between these two functions, calls do not start; then all start at once, as one work.
     void startCoalescing();
     WorkPtr endCoalescing();
 
   protected:
-    // A group of this kind, for a part of this one's ranks.
+    // A group of this class, for a part of this group's ranks.
     virtual c10::intrusive_ptr<NcclBackend> new_group(c10::intrusive_ptr<c10d::Store> store,
                                                       int rank, int size,
                                                       c10::intrusive_ptr<NcclOptions> options) {
@@ -145,18 +145,18 @@ class NcclBackend : public c10d::Backend {
 
   private:
     using Timeout = Transfers::Timeout;
-    // Moves the bytes, when the ranks have agreed.
+    // Moves the bytes, after the ranks have agreed on the call.
     using Body = std::function<void(const Transfers& by, Timeout timeout)>;
     struct Job {
         Call call;
         Tensors outputs;
         Body body;
         Timeout timeout;
-        // For the profiler: an empty title is that of the call's type.
+        // For the profiler. An empty title means the title of the call's type.
         Tensors inputs = {};
         std::string title = {};
     };
-    struct Mailbox;  // of messages to itself
+    struct Mailbox;  // messages to itself
     using Hook = std::function<void(std::shared_ptr<c10d::WorkInfo>)>;
 
     [[nodiscard]] Call call_of(c10d::OpType type, const at::Tensor& sent,
@@ -164,17 +164,18 @@ class NcclBackend : public c10d::Backend {
     [[nodiscard]] c10::DeviceIndex device_for_barrier(const c10d::BarrierOptions& opts) const;
     WorkPtr post(Job job);
     WorkPtr message(c10d::OpType type, Tensors& tensors, int peer);
-    // The handle of `job`, and of the jobs that are coalesced with it: each is a part of it, which
-    // needs these ranks.
+    // The handle of `job` and of the jobs that are coalesced with it. Each job is a part of the
+    // handle and needs these ranks.
     [[nodiscard]] c10::intrusive_ptr<NcclWork> new_work(const Job& job, Tensors outputs,
                                                         const std::vector<std::vector<int>>& parts);
     [[nodiscard]] std::vector<int> required_ranks(const Call& call) const;
-    // The group of gloo's, when all of its ranks have come.
+    // The gloo group, when all of its ranks have connected.
     [[nodiscard]] std::shared_ptr<const Transfers> connect();
     void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);
-    // With the mutex held. To be dropped without it: the last reference needs the GIL.
+    // Call with the mutex held. Drop the result without the mutex: the last reference needs the
+    // GIL.
     [[nodiscard]] std::vector<c10::intrusive_ptr<NcclWork>> pending_works() const;
     [[nodiscard]] NcclWork::Origin origin(Timeout timeout) const;
     [[nodiscard]] std::uint64_t global(int rank) const;
@@ -201,12 +202,12 @@ class NcclBackend : public c10d::Backend {
     Lane lane_;
     std::map<std::pair<int, c10d::OpType>, Lane> message_lanes_;
     std::shared_ptr<Mailbox> mailbox_;
-    std::shared_ptr<const Hook> hook_;  // one object: a copy of Python's would need the GIL
+    std::shared_ptr<const Hook> hook_;  // shared: a copy of a Python function would need the GIL
 };
 
 // Torch 2.15 has two more classes: "nccl" is `nccl2` there, unless TORCH_DIST_USE_NCCL2 is 0, and
-// `nccl_lazy` connects two ranks when they first exchange a message. What they do otherwise than
-// the first is done by the GPU, so here they differ in little but their names.
+// `nccl_lazy` connects two ranks when they first exchange a message. They differ from the first in
+// work that a GPU does, so here they differ in little but their names.
 enum class NcclKind { nccl2, nccl_lazy };
 
 template <NcclKind kind>

@@ -71,12 +71,12 @@ struct Packed {
     char line[220];
 };
 
-// A path's end tells more than its beginning.
+// Keeps the end, which tells more of a path than its beginning.
 std::string_view shortened(std::string_view line, std::size_t size) {
     return line.substr(line.size() - std::min(line.size(), size));
 }
 
-// As Python writes it: "float32".
+// Python's name: "float32".
 std::string dtype_name(c10::ScalarType dtype) {
     return std::string(c10::getDtypeNames(dtype).first);
 }
@@ -93,7 +93,7 @@ std::string rank_name(std::uint64_t rank) { return "rank " + std::to_string(rank
                         ". With NCCL this hangs until the time-out, or corrupts memory.");
 }
 
-// What ranks must agree on, with the words for it.
+// A property on which ranks must agree, and the error's words if they do not.
 struct Agreement {
     std::string_view what;
     bool (*agree)(const Call& one, const Call& other);
@@ -255,7 +255,7 @@ std::uint64_t find_physical_device(c10::DeviceIndex device) {
     std::array<char, 256> host{};
     gethostname(host.data(), host.size() - 1);
     std::string name(host.data());
-    // Agents of torchrun on one machine stand for machines of their own.
+    // Several torchrun agents on one machine each simulate a machine.
     if (const char* node = std::getenv("GROUP_RANK")) name += std::string("/") + node;
     std::string which = std::to_string(device);
     if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
@@ -269,7 +269,7 @@ std::uint64_t find_physical_device(c10::DeviceIndex device) {
 
 }  // namespace
 
-// Asked for each call; the answer is that of the process's start.
+// Cached, because each collective asks. The first answer holds for the process's life.
 std::uint64_t physical_device(c10::DeviceIndex device) {
     static std::mutex mutex;
     static auto* known = new std::map<c10::DeviceIndex, std::uint64_t>();

@@ -1,6 +1,6 @@
-// One rank's call of a collective, as its group compares it: what, how much, where from. Ranks that
-// do not make the same call get an error that names both lines; NCCL itself would hang until its
-// time-out, or write beyond a buffer.
+// One rank's call of a collective, with the properties that its group compares. Ranks whose calls
+// differ get an error that names both lines; NCCL itself would hang until its time-out, or write
+// beyond a buffer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,15 +18,15 @@ namespace compat::shim::simulate {
 
 // The name by which Python calls it: "all_reduce".
 [[nodiscard]] std::string_view collective_name(c10d::OpType type) noexcept;
-// As ProcessGroupNCCL names it where it tells the profiler of a call's tensors: "allreduce".
+// ProcessGroupNCCL's name for it in the profiler's record of a call's tensors: "allreduce".
 [[nodiscard]] std::string param_name(c10d::OpType type);
-// A send or a receive, which two ranks make and not the whole group.
+// Whether it is a send or a receive, which two ranks make and not the whole group.
 [[nodiscard]] constexpr bool is_message(c10d::OpType type) noexcept {
     return type == c10d::OpType::SEND || type == c10d::OpType::RECV;
 }
 
 struct Call;
-// As ProcessGroupNCCL names the call's event for the profiler: "nccl:all_reduce".
+// ProcessGroupNCCL's name for the call's event in the profiler: "nccl:all_reduce".
 [[nodiscard]] std::string profiler_title(const Call& call, int rank);
 
 struct Call {
@@ -41,7 +41,7 @@ struct Call {
     std::uint64_t physical = 0;           // physical_device of it
     std::int64_t sent = 0, received = 0;  // elements of this rank's tensors
     std::uint64_t list = 0;               // of a coalesced call: hash_of its tensors
-    // Bytes to and from each rank, of an all-to-all.
+    // For an all-to-all: bytes to and from each rank.
     std::vector<std::int64_t> send_bytes, receive_bytes;
     std::string line;          // "train.py:12" of the user's; empty if no Python line called
     std::uint64_t number = 0;  // of the group's collectives, or of the pair's messages, from 1
@@ -49,7 +49,7 @@ struct Call {
 
 // "all_reduce(SUM, float32, 16 elements)", without the line.
 [[nodiscard]] std::string described(const Call& call);
-// "at train.py:12", or that no Python line called.
+// "at train.py:12", or words for a call that no Python line made.
 [[nodiscard]] std::string place(const Call& call);
 
 // A call as a fixed number of bytes, which depends on the number of ranks alone.
@@ -60,14 +60,14 @@ struct Call {
 // Throws c10::DistBackendError unless the calls, one of each rank, fit together. `in_job`: the
 // ranks' numbers in the whole job.
 void check_agreement(const std::vector<Call>& calls, const std::vector<std::uint64_t>& in_job);
-// The same of a message's sender and receiver.
+// Throws it unless a message's sender and receiver fit together.
 void check_message(const Call& sent, const Call& received, std::uint64_t from, std::uint64_t to);
 
-// Of the dtype and size of each tensor, in order.
+// A hash of the dtype and size of each tensor, in order.
 [[nodiscard]] std::uint64_t hash_of(const std::vector<at::Tensor>& tensors);
 
-// Tells the device of this process from those of others: on which machine, or torchrun's node, and
-// which of its devices.
+// Identifies this process's device among those of all processes: a hash of the machine, or of
+// torchrun's node, and the device's index.
 [[nodiscard]] std::uint64_t physical_device(c10::DeviceIndex device);
 
 }  // namespace compat::shim::simulate

@@ -1,4 +1,4 @@
-// The tensors of each collective: what ProcessGroupNCCL accepts of them, and which bytes go where.
+// The tensors of each collective: ProcessGroupNCCL's checks of them, and which bytes go where.
 #include <ATen/Functions.h>
 #include <c10/util/Exception.h>
 
@@ -16,7 +16,7 @@ namespace {
 using c10d::OpType;
 using Tensors = std::vector<at::Tensor>;
 
-// A complex number is two real ones, where the reduction allows that.
+// A complex number is reduced as two real ones, if the reduction allows that.
 at::Tensor for_reduction(const at::Tensor& tensor, const c10d::ReduceOp& op, const char* name) {
     at::Tensor real = tensor;
     if (tensor.is_complex()) {
@@ -58,7 +58,7 @@ void check_list(const Tensors& list, const at::Tensor& other, int size) {
     }
 }
 
-// Bytes of each as they lie in memory, one flat tensor for each rank.
+// The bytes of each tensor as they lie in memory: one flat tensor for each rank.
 Tensors bytes_of(const Tensors& list) {
     Tensors bytes;
     for (const at::Tensor& each : list)
@@ -66,8 +66,8 @@ Tensors bytes_of(const Tensors& list) {
     return bytes;
 }
 
-// The root's list in a gather ("output") or scatter ("input"), of tensors like `tensor`; empty on
-// other ranks.
+// The root's list in a gather ("output") or scatter ("input"), whose tensors are like `tensor`;
+// empty on other ranks.
 Tensors list_of_root(const std::string& collective, const std::string& side, bool is_root,
                      const std::vector<Tensors>& lists, const at::Tensor& tensor, int size) {
     const auto refuse = [&](const std::string& text) {
@@ -104,7 +104,7 @@ std::vector<std::int64_t> sizes_of(const Tensors& tensors) {
     return bytes;
 }
 
-// As bytes_of gives them. Into a tensor with gaps they go in the order of its elements.
+// `bytes`: as from bytes_of. They fill a tensor with gaps in the order of its elements.
 void copy_bytes(const at::Tensor& tensor, const at::Tensor& bytes) {
     if (tensor.numel() == 0) return;
     if (tensor.is_non_overlapping_and_dense())
@@ -283,7 +283,7 @@ NcclBackend::WorkPtr NcclBackend::gather(std::vector<Tensors>& outputs, Tensors&
                          received[i] = new_bytes(host_bytes(from).numel());
                      exchange(by, received, sent, timeout);
                      for (std::size_t i = 0; i < list.size(); ++i) copy_bytes(list[i], received[i]);
-                     // The root's own is not a message.
+                     // The root sends itself no message.
                      if (!list.empty())
                          host_view(list[static_cast<std::size_t>(root)]).copy_(host_view(from));
                  },

@@ -1,5 +1,5 @@
 // Errors in NCCL's words (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, NCCLUtils.hpp). All are
-// c10::DistBackendError, which Python knows as torch.distributed.DistBackendError.
+// c10::DistBackendError, in Python torch.distributed.DistBackendError.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -19,9 +19,9 @@ inline constexpr int kNcclMajor = 2, kNcclMinor = 27, kNcclPatch = 5;
 
 [[noreturn]] void throw_duplicate_device(std::size_t rank, std::size_t other,
                                          c10::DeviceIndex device);
-// As NCCL's ArgsCheck (argcheck.cc). `collective`: "Broadcast".
+// Throws NCCL's ArgsCheck error (argcheck.cc). `collective`: "Broadcast".
 [[noreturn]] void throw_invalid_root(const std::string& collective, int root, int ranks);
-// A peer's process has ended, or its connection broke. `why`: gloo's words.
+// The error if a peer's process has ended, or its connection broke. `why`: gloo's words.
 [[nodiscard]] std::exception_ptr remote_error(const std::string& call, std::string_view why);
 [[nodiscard]] std::exception_ptr aborted_error(int rank);
 

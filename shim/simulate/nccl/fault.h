@@ -1,5 +1,5 @@
-// Faults on purpose: TORCHDEVICE_FAULT names the rank, its call, and what goes wrong there. Parsed
-// in Python (compat_shim/simulate/faults.py).
+// Injected faults: TORCHDEVICE_FAULT names the rank, its call and the kind of fault. Python parses
+// it (compat_shim/settings.py).
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ struct Fault {
     std::chrono::milliseconds delay{};  // of slow
 };
 
-// Before the first call. Only those of this process's rank have an effect.
+// Call before the first collective. Only faults of this process's rank have an effect.
 void set_faults(std::vector<Fault> faults);
 
 // Counts a call of the process. `exit`, `hang` and `slow` happen here; true: drop the call.

@@ -14,7 +14,7 @@ namespace {
 using c10::ScalarType;
 using c10d::ReduceOp;
 
-// NCCL moves 8-bit floats, and since 2.24 reduces these two.
+// NCCL moves 8-bit floats. Since 2.24 it also reduces these two.
 constexpr std::array kDtypes{ScalarType::Bool,           ScalarType::Byte,
                              ScalarType::Char,           ScalarType::Int,
                              ScalarType::Long,           ScalarType::Half,
@@ -29,13 +29,13 @@ bool has(const std::array<ScalarType, N>& all, ScalarType dtype) {
     return std::find(all.begin(), all.end(), dtype) != all.end();
 }
 
-// Reductions compute in it.
+// The dtype in which reductions compute.
 ScalarType wide(ScalarType dtype) {
     if (dtype == ScalarType::Bool) return ScalarType::Byte;
     return c10::isFloatingType(dtype) && c10::elementSize(dtype) < 4 ? ScalarType::Float : dtype;
 }
 
-// As NCCL's fminf and fmaxf: a NaN is left out if another rank has a number.
+// NCCL's fminf and fmaxf ignore a NaN if another rank has a number.
 at::Tensor without_nans(const at::Tensor& rows,
                         at::Tensor (*pick)(const at::Tensor&, const at::Tensor&)) {
     at::Tensor all = rows[0];

@@ -23,7 +23,7 @@ HandedOver& handed_over() {
 void hand_over(const void* key, std::shared_ptr<void> owner) {
     const std::lock_guard lock(handed_over().mutex);
     handed_over().owners.try_emplace(key, std::move(owner));
-    owner.reset();  // while the one that is kept cannot go
+    owner.reset();  // while the kept owner keeps the object alive
 }
 
 void drop_handed_over() noexcept {
@@ -49,8 +49,8 @@ void Holders::wait_until_none() const noexcept {
     for (int count = count_; count > 0; count = count_) count_.wait(count);
 }
 
-// A job that waits for a peer that never comes must not keep the process from ending: the thread is
-// not joined, and owns what it uses.
+// A job may wait for a peer that never comes, and must not keep the process from ending. So the
+// thread is not joined, and owns everything that it uses.
 void Lane::post(std::function<void()> job, std::function<void()> after) {
     const std::lock_guard lock(queue_->mutex);
     if (!std::exchange(queue_->begun, true)) std::thread([queue = queue_] { run(queue); }).detach();

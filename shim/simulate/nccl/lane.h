@@ -1,10 +1,10 @@
 // One thread that runs jobs in the order in which they were posted. Jobs of different lanes run at
 // the same time, as kernels of different streams do. It knows nothing of collectives.
 //
-// Tensors may have Python objects, whose end needs the GIL, and a thread that asks for it while
-// Python ends takes the process down. So our threads never drop the last reference to one: they
-// hand it to the program's threads, which drop it at their next call. Functions that the program
-// gives us to call when a call ends are the exception.
+// Tensors may have Python objects, whose destruction needs the GIL. A thread that waits for the GIL
+// while Python ends crashes the process. So our threads never drop the last reference to a tensor.
+// They hand it to the program's threads, which drop it at their next call. The exceptions are the
+// program's callbacks for the end of a call.
 #pragma once
 
 #include <atomic>
@@ -16,18 +16,18 @@
 
 namespace compat::shim::simulate {
 
-// From any thread of ours: keeps it for the program's next call. `key`: an owner of the same thing,
-// which is kept already, is dropped.
+// Call from any thread of ours. Keeps the owner until the program's next call. An owner that is
+// already kept under the same `key` is dropped.
 void hand_over(const void* key, std::shared_ptr<void> owner);
-// From the program's threads.
+// Call from the program's threads.
 void drop_handed_over() noexcept;
 
-// Counts the threads of ours that have references to a call's tensors. A wait for the call returns
-// when there are none, and drops what they handed over: the tensors are then free.
+// Counts our threads that hold references to a call's tensors. A wait for the call returns when
+// there are none. It then drops the handed-over references, which frees the tensors.
 class Holders {
   public:
     explicit Holders(int count) : count_(count) {}
-    // Adds this thread. False if there are none any more: then nobody may join.
+    // Adds this thread. False if no thread is left: then none may join.
     [[nodiscard]] bool join() noexcept;
     void leave() noexcept;
     [[nodiscard]] bool none() const noexcept { return count_ <= 0; }
@@ -40,13 +40,13 @@ class Holders {
 class Lane {
   public:
     Lane() = default;
-    // Jobs that were posted still run, on a thread that outlives the lane.
+    // Posted jobs still run, on a thread that outlives the lane.
     ~Lane();
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
 
-    // From any thread. Neither throws. What the job owns is handed over before `after` runs. The
-    // thread begins with the first job.
+    // Call from any thread. Neither function may throw. The job's owned objects are handed over
+    // before `after` runs. The thread starts with the first job.
     void post(std::function<void()> job, std::function<void()> after);
 
   private:

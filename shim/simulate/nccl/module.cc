@@ -37,7 +37,7 @@ Fault fault_from(std::uint64_t rank, std::uint64_t call, std::string_view kind, 
     throw py::value_error("there is no fault \"" + std::string(kind) + "\"");
 }
 
-// Python's class makes it: its headers are not part of torch's package.
+// Makes gloo's backend through its Python class, because torch's package lacks its headers.
 c10::intrusive_ptr<Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                       int size, std::chrono::milliseconds timeout) {
     const py::gil_scoped_acquire gil;
@@ -50,7 +50,7 @@ c10::intrusive_ptr<Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& sto
     }
 }
 
-// Waits for the other ranks, without the GIL.
+// Waits for the other ranks with the GIL released.
 template <class Group>
 c10::intrusive_ptr<Group> new_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                     int size, const c10::intrusive_ptr<Options>& options) {
@@ -68,7 +68,7 @@ void bind_as(py::module_& module, const char* name) {
                          std::optional<c10::Device> device) {
                  auto made = new_group<Group>(store, rank, size, options);
                  if (device) made->setBoundDeviceId(device);
-                 // With its device a communicator is made at once.
+                 // A group that knows its device makes its communicator at once.
                  if (device && !options->lazy_init) made->eagerConnectSingleDevice(*device);
                  return made;
              }),
@@ -87,7 +87,7 @@ void bind_as(py::module_& module, const char* name) {
         group.def("_num_active_channels", &Group::connected_peers);
 }
 
-// `module`: "torch._C._distributed_c10d", whose classes these look like.
+// `module`: "torch._C._distributed_c10d", the module that the classes report as theirs.
 void bind(py::module_& module) {
     py::class_<NcclBackend, Backend, c10::intrusive_ptr<NcclBackend>> group(module,
                                                                             "ProcessGroupNCCL");

@@ -1,7 +1,7 @@
-// How bytes get from rank to rank of a group: by messages of a gloo backend, on the host. (gloo's
-// own collectives pass through a thread of gloo, which takes longer than the bytes of a small
-// step.) Functions without a tag are called by all ranks in the same order, from one thread of
-// each, and return when this rank's part is done. Nothing here looks at what the bytes mean.
+// Moves bytes between ranks of a group, as messages of a gloo backend on the host. (gloo's own
+// collectives pass through a thread of gloo, which takes longer than the bytes of a small step.)
+// All ranks call functions without a tag in the same order, from one thread each. These return when
+// this rank's part is done. The bytes are not interpreted here.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,14 +25,15 @@ class ConnectionBroken : public std::runtime_error {
 
 using Messages = std::vector<c10::intrusive_ptr<c10d::Work>>;
 
-// Ends a group's waits for messages, those that are under way and all later ones: they throw
-// ConnectionBroken, and gloo no longer touches their tensors. From any thread.
+// Ends a group's current and later waits for messages: they throw ConnectionBroken, and gloo no
+// longer touches their tensors. Call from any thread.
 class Cancellation {
   public:
     void cancel();
     [[nodiscard]] bool cancelled() const;
 
-    // While it lives, cancel() ends waits for these messages. Throws if it has been called.
+    // While it lives, cancel() ends waits for these messages. Throws if cancel() has been called
+    // before.
     class Scope {
       public:
         Scope(Cancellation& cancellation, const Messages& messages);
@@ -51,7 +52,7 @@ class Cancellation {
     std::set<const Messages*> waiting_;
 };
 
-// Bytes on their way. All that moves bytes throws ConnectionBroken.
+// Bytes on their way. Every function that moves bytes throws ConnectionBroken.
 class Pending {
   public:
     Pending() = default;
@@ -65,7 +66,7 @@ class Pending {
     Messages messages_;
 };
 
-// Messages of one pair and tag arrive in order: those of all ranks' collectives, the messages that
+// Messages of one pair and tag arrive in order. The tags: bytes of collectives, the messages that
 // two ranks send each other, and the calls that ranks compare.
 enum class Tag : std::uint8_t { collective, message, call };
 
@@ -76,7 +77,7 @@ class Transfers {
 
     [[nodiscard]] int ranks() const { return gloo_->getSize(); }
     [[nodiscard]] int rank() const { return gloo_->getRank(); }
-    // Ranks but this one, in order.
+    // All ranks except this one, in order.
     [[nodiscard]] std::vector<int> others() const;
 
     using Timeout = std::chrono::milliseconds;
@@ -88,7 +89,7 @@ class Transfers {
                   const at::Tensor& from, const std::vector<std::int64_t>& sent,
                   Timeout timeout) const;
 
-    // From any thread.
+    // Call from any thread.
     [[nodiscard]] Pending start_all_gather(const at::Tensor& to, const at::Tensor& from,
                                            Tag tag) const;
     void send(const at::Tensor& bytes, int to, Tag tag, Timeout timeout) const;

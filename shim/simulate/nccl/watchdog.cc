@@ -20,15 +20,15 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTick(50);  // between checks of time-outs
 constexpr milliseconds kHeartbeat(500);
 constexpr milliseconds kRecently(30'000);
-// Between a deadlock's detection and its error: the other ranks detect it within two heartbeats,
-// and a rank that exits before looks like the cause.
+// The time between a deadlock's detection and its error. The other ranks detect it within two
+// heartbeats, and a rank that exits before that looks like the cause.
 constexpr milliseconds kRaiseDelay(1250);
 
 std::string key_of(std::uint64_t rank) { return "compat_waits/" + std::to_string(rank); }
 
 std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
-// As glog heads a line: the rank, the level, the time.
+// The head of a line, as glog writes it: the rank, the level, the time.
 std::string heading(std::uint64_t rank) {
     const auto now = std::chrono::system_clock::now();
     const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -64,7 +64,7 @@ std::string text_of(const NcclWork& work) {
 // Messages, alone or coalesced.
 bool between_two(c10d::OpType type) { return is_message(type) || type == c10d::OpType::COALESCED; }
 
-// Whether `other`, which a rank has made, is what `one` of `rank` waits for: the same collective,
+// Whether `one`, a call of `rank`, waits for `other`, a call of another rank: the same collective,
 // or the other end of the message.
 bool meet(const PendingCall& one, std::uint64_t rank, const PendingCall& other) {
     if (one.group != other.group || between_two(one.type) != between_two(other.type)) return false;
@@ -73,7 +73,7 @@ bool meet(const PendingCall& one, std::uint64_t rank, const PendingCall& other) 
     return std::find(other.for_ranks.begin(), other.for_ranks.end(), rank) != other.for_ranks.end();
 }
 
-// Of each rank that published.
+// The statuses of ranks that published one.
 RankStatuses read_statuses(c10d::Store& store, std::uint64_t rank, std::uint64_t ranks) {
     RankStatuses all;
     for (std::uint64_t other = 0; other < ranks; ++other) {
@@ -87,7 +87,7 @@ RankStatuses read_statuses(c10d::Store& store, std::uint64_t rank, std::uint64_t
 
 }  // namespace
 
-// The first line has the text, and each further line a call.
+// The first line is the text; each further line is a call.
 std::string as_text(const RankStatus& where) {
     std::ostringstream text;
     text << where.heartbeat << ' ' << where.single_threaded << ' ' << where.text << '\n';
@@ -140,7 +140,7 @@ RankStatuses deadlocked(RankStatuses all) {
     return all;
 }
 
-// Only the thread of check_deadlocks uses it, but for the constants `store`, `rank` and `ranks`.
+// Only the thread of check_deadlocks uses it, except for the constants `store`, `rank` and `ranks`.
 struct Watchdog::Job {
     c10::intrusive_ptr<c10d::Store> store;
     std::uint64_t rank = 0, ranks = 0;
@@ -158,7 +158,7 @@ struct Watchdog::Job {
     static constexpr std::string_view kIdle = "-";
 };
 
-// References to calls that have not ended, for a thread of ours: it is one of their holders.
+// References to calls that have not ended, for one of our threads, which is one of their holders.
 class Watchdog::Works {
   public:
     Works() : all_(std::make_shared<All>()) {}
@@ -175,8 +175,8 @@ class Watchdog::Works {
     Works(Works&&) = default;
     Works& operator=(Works&&) = delete;
 
-    // Takes a work whose holders this thread has joined. False if it has ended: iteration leaves it
-    // out.
+    // Takes a work whose holders this thread has joined. False if it has ended; iteration then
+    // omits it.
     bool add(c10::intrusive_ptr<NcclWork> work) {
         const bool goes_on = !work->isCompleted();
         all_->push_back(std::move(work));
@@ -210,7 +210,7 @@ void Watchdog::watch(const c10::intrusive_ptr<NcclWork>& work) {
     changed_.notify_all();
 }
 
-// A thread of the program calls this, and may drop a work's last reference.
+// A thread of the program calls this. It may drop a work's last reference.
 void Watchdog::wait_for_all() {
     std::vector<c10::intrusive_ptr<NcclWork>> works;
     {
@@ -238,7 +238,7 @@ void Watchdog::join_job(const c10::intrusive_ptr<c10d::Store>& store, std::uint6
     job->store = store;
     job->rank = rank;
     job->ranks = ranks;
-    // A process that had this rank before may have left its place there.
+    // An earlier process with this rank may have left its status there.
     job->publish(std::string(Job::kIdle));
     const std::lock_guard lock(mutex_);
     job_ = std::move(job);
@@ -332,8 +332,8 @@ void Watchdog::take_down(const NcclWork& work, const std::string& text) {
     std::abort();
 }
 
-// Whether only the thread that waits for `waited` makes this rank's calls. A thread that has made
-// none might make its first, unless the wait is long.
+// Whether the thread that waits for `waited` is the only one that makes this rank's calls. A thread
+// without a call might still make its first, unless the wait is long.
 bool Watchdog::single_threaded(const Works& works, const NcclWork& waited) {
     const auto waiting = std::count_if(works.begin(), works.end(),
                                        [](const auto& work) { return work->waited().has_value(); });
@@ -352,7 +352,7 @@ void Watchdog::publish_and_check(Job& job) {
     bool any_is_long = false;
     {
         const Works works = unfinished();
-        c10::intrusive_ptr<NcclWork> oldest;  // that a thread of the program waits for
+        c10::intrusive_ptr<NcclWork> oldest;  // for which a thread of the program waits
         milliseconds longest = NcclWork::kLongWait;
         for (const auto& work : works) {
             any_is_long |= work->age() >= NcclWork::kLongWait;
@@ -385,9 +385,9 @@ void Watchdog::publish_and_check(Job& job) {
     }
 }
 
-// A rank whose heartbeat has gone up by two since its status was first read was in that status at
-// the time of that reading. If this holds for all ranks of the deadlock, their statuses were true
-// at the same time, and stay true (docs/design/0009-distributed.md).
+// If a rank's heartbeat has risen by two since its status was first read, the status was true at
+// that reading. If this holds for all ranks of the deadlock, their statuses were true at the same
+// time, and stay true (docs/design/0009-distributed.md).
 void Watchdog::detect_deadlock(Job& job, const RankStatuses& all) {
     const auto now = std::chrono::steady_clock::now();
     const PendingCall& waited = all.at(job.rank).calls.front();

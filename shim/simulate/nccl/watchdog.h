@@ -1,7 +1,7 @@
 // Watches calls that have not ended. Times them out as ProcessGroupNCCL's watchdog does, and
 // detects deadlocks, which it reports by rank, call and line. Ranks publish their status through
-// the job's store. It has two threads, so that a store that does not answer delays no time-out;
-// they start with the process's first call.
+// the job's store. It has two threads, which start with the process's first call. So a store that
+// does not answer delays no time-out.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -26,16 +26,16 @@ struct PendingCall {
     std::string group;
     std::uint64_t number = 0;  // of the call in its group, or between the two ranks
     c10d::OpType type = c10d::OpType::UNKNOWN;
-    std::vector<std::uint64_t> for_ranks;  // of the job, without which it cannot end
+    std::vector<std::uint64_t> for_ranks;  // ranks of the job that it needs in order to end
 
     friend bool operator==(const PendingCall&, const PendingCall&) = default;
 };
 
 // A waiting rank publishes its status twice a second.
 struct RankStatus {
-    std::uint64_t heartbeat = 0;  // one more each time
-    // Only the waiting thread has made calls lately. Another one might make the call that is
-    // missing.
+    std::uint64_t heartbeat = 0;  // rises by one each time
+    // Only the waiting thread has made calls lately. Otherwise another thread might make the
+    // missing call.
     bool single_threaded = true;
     std::vector<PendingCall> calls;  // it waits for the first
     std::string text;                // describes the first: "all_reduce(…) at train.py:12"
@@ -48,25 +48,25 @@ struct RankStatus {
 [[nodiscard]] std::optional<RankStatus> rank_status_from(const std::string& text);
 
 using RankStatuses = std::map<std::uint64_t, RankStatus>;
-// The ranks that wait for each other, or for a rank that does. None of them can go on if all these
-// statuses were true at the same time. A rank is left out if the ranks that it waits for may still
-// come, or have made the call that it needs.
+// The ranks that wait for each other, or for such a rank. None of them can go on if all these
+// statuses were true at the same time. A rank is left out if the ranks for which it waits may still
+// make the call that it needs, or have made it.
 [[nodiscard]] RankStatuses deadlocked(RankStatuses all);
 
 class Watchdog {
   public:
     static Watchdog& instance();
 
-    // From the thread that made the call.
+    // Call from the thread that made the collective's call.
     void watch(const c10::intrusive_ptr<NcclWork>& work);
     // Waits until every call of the process has ended, and throws none of their errors.
     void wait_for_all();
-    // Describes the deadlock that this rank is in; empty if it is in none.
+    // Describes this rank's deadlock; empty if there is none.
     [[nodiscard]] std::string deadlock_text();
-    // After a call that succeeded.
+    // Call after a collective has succeeded.
     void clear_deadlock();
-    // Publishes this rank's status in `store`, which must be a connection of its own. Replaces the
-    // job before.
+    // Publishes this rank's status in `store`, which must be a connection for this use alone.
+    // Replaces an earlier job.
     void join_job(const c10::intrusive_ptr<c10d::Store>& store, std::uint64_t rank,
                   std::uint64_t ranks);
     // Drops the connection if it is the current job's.

@@ -20,7 +20,7 @@ milliseconds since(steady_clock::time_point begin) {
     return std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
 }
 
-// Threads that torch has made, as autograd's, are none of Python's.
+// Threads that torch made, such as autograd's, are not Python's.
 bool only_thread_of_python() {
     if (Py_IsInitialized() == 0) return true;
     const pybind11::gil_scoped_acquire locked;
@@ -39,7 +39,7 @@ bool python_runs() {
 #endif
 }
 
-// On a thread that holds no call, so that callbacks may wait for any.
+// Runs on a thread that holds no call, so that callbacks may wait for any call.
 void complete_soon(c10::intrusive_ptr<c10::ivalue::Future> future, c10d::WorkResult result) {
     static auto* const lane = new Lane();  // our threads outlive statics
     lane->post(
@@ -76,8 +76,8 @@ bool NcclWork::wait(milliseconds timeout) {
     return true;
 }
 
-// torch calls some of the functions that come here with the GIL held, which a hook of another
-// thread may need.
+// torch calls some callers of this function with the GIL held, and a hook of another thread may
+// need the GIL.
 void NcclWork::wait_until_end(milliseconds timeout) {
     std::optional<pybind11::gil_scoped_release> unlocked;
     if (PyGILState_Check() == 1) unlocked.emplace();
@@ -176,8 +176,8 @@ void NcclWork::fail_and_abort_group(std::exception_ptr error, c10d::WorkResult r
     if (!had_ended) finish_with(error, result);
 }
 
-// With NCCL a future is complete when its call has been enqueued, and callbacks run in the caller's
-// thread, where they may start collectives: in the same order on all ranks.
+// With NCCL, a future is complete when its call has been enqueued, and callbacks run in the
+// caller's thread. They may start collectives there, which keeps the order the same on all ranks.
 c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFuture() {
     wait_for_end();
     const std::lock_guard lock(future_mutex_);

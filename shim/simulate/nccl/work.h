@@ -1,6 +1,6 @@
-// The handle of a call of a simulated NCCL group. Its wait() holds the host until the tensors are
-// complete: on a simulated device work has ended when its call returns. It does not end by itself
-// (backend.cc), nor look at the clock (watchdog.h).
+// The handle of a call of a simulated NCCL group. Its wait() blocks until the tensors are complete:
+// on a simulated device, work has ended when its call returns. The backend ends it (backend.cc),
+// and the watchdog times it out (watchdog.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,41 +30,42 @@ class NcclWork final : public c10d::Work {
         std::string description;            // "default_pg"
         std::vector<std::uint64_t> global;  // the group's ranks in the whole job
         std::chrono::milliseconds timeout{};
-        bool blocking = false;  // a time-out is raised by wait() and ends no process
-        std::shared_ptr<Cancellation> cancellation;  // of the group, which a time-out aborts
+        bool blocking = false;  // wait() raises on a time-out, and no process ends
+        std::shared_ptr<Cancellation> cancellation;  // the group's; a time-out aborts it
     };
 
-    // Ends when all of its parts have ended. A part is given by the ranks of the group that it
+    // Ends when all of its parts have ended. Each part is a list of the group's ranks that it
     // needs. The profiler has an event `title` with the shapes of `inputs` until then.
     NcclWork(Origin origin, Call call, const std::string& title,
              const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs,
              const std::vector<std::vector<int>>& parts);
 
     bool wait(std::chrono::milliseconds timeout = std::chrono::milliseconds(0)) override;
-    // Raises nothing.
+    // Does not raise the call's error.
     void wait_for_end();
     void synchronize() override { wait_until_end(); }
     void blockCurrentStream() { wait_until_end(); }
     void abort() override;
     std::vector<at::Tensor> result() override { return outputs_; }
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
-    // Of an int, a c10d::WorkResult, soon after the call has ended. Callbacks run on a thread of
-    // ours.
+    // The future's value is an int, a c10d::WorkResult, soon after the call has ended. Callbacks
+    // run on a thread of ours.
     c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
     std::uint64_t getSequencenumber() const override { return call_.number; }
     float getDuration() const override;
 
-    // Ends a part that needed `ranks`, from any thread. The first error is the work's.
+    // Ends a part that needed `ranks`. The first error becomes the work's. Call from any thread.
     void end(const std::vector<int>& ranks, std::exception_ptr error = nullptr);
-    // Has one entry for each part. Its thread leaves after end(), when the tensors are handed over.
+    // One holder for each part. A part's thread leaves after end(), when the tensors are handed
+    // over.
     [[nodiscard]] const std::shared_ptr<Holders>& holders() const { return holders_; }
-    // Ends all of it, unless it has ended, and the group: other calls get an error, later ones too.
+    // Ends the work, unless it has ended, and aborts the group: other and later calls get an error.
     void fail_and_abort_group(std::exception_ptr error,
                               c10d::WorkResult result = c10d::WorkResult::COMM_ERROR);
 
     [[nodiscard]] const Origin& origin() const { return origin_; }
     [[nodiscard]] const Call& call() const { return call_; }
-    // Those of the parts that have not ended.
+    // The ranks that unfinished parts need.
     [[nodiscard]] std::vector<int> waits_for() const;
     [[nodiscard]] std::chrono::milliseconds age() const;
     // How long a thread of the program has been in wait(); nothing if none is.
@@ -73,19 +74,19 @@ class NcclWork final : public c10d::Work {
         std::thread::id by;
         bool alone;  // the process had no other thread of Python after kLongWait
     };
-    // A shorter wait tells nothing.
+    // The minimum wait from which `alone` is known.
     static constexpr std::chrono::milliseconds kLongWait{1000};
     [[nodiscard]] std::optional<Wait> waited() const;
-    // As WorkNCCL prints itself.
+    // The text that WorkNCCL prints.
     [[nodiscard]] std::string text() const;
     // The watchdog's sentence, after `ran`.
     [[nodiscard]] std::string timeout_text(std::chrono::milliseconds ran) const;
 
-    // With the last reference. The watchdog's weak ones keep the object's memory.
+    // Called when the last reference goes. The watchdog's weak references keep the object's memory.
     void release_resources() override;
 
   private:
-    // Ends it for those that wait and for its result's future. The lock is not held.
+    // Ends the work for waiting threads and for its result's future. Call without the lock.
     void finish_with(std::exception_ptr error, c10d::WorkResult result);
     // wait() without an event of the profiler.
     void wait_until_end(std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
@@ -113,8 +114,8 @@ class NcclWork final : public c10d::Work {
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-// A call that somebody else owns. It has ended if it has no holders: to ask them takes no
-// reference, which could be the last.
+// A call that somebody else owns. It has ended if it has no holders. Asking these takes no
+// reference to the call, which could become the last one.
 struct WatchedWork {
     c10::weak_intrusive_ptr<NcclWork> work;
     std::shared_ptr<Holders> holders;

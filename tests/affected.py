@@ -26,6 +26,8 @@ RUN = {
     "tests/suites": ("suites",),
     "tests/gpu": (),
 }
+# Test programs that read sources as text, whatever they are compiled from.
+READ_SOURCES = ("docs_test",)
 EVERYTHING = ("bootstrap.sh", "tests/requirements.txt", "tests/run_all.sh", "runner/prepare/torch.txt")
 
 
@@ -74,7 +76,7 @@ def programs(build, changed):
         # A file that is no source is compiled in by CMake, or lies beside the tests that read it.
         data = {path for path in changed if not path.endswith(CPP)}
         if not sources or build_files or changed & sources or reads_files and data or any(
-                is_in(path, folders) for path in data):
+                is_in(path, folders) for path in data) or changed and test["name"] in READ_SOURCES:
             yield test["name"]
 
 

@@ -16,6 +16,7 @@ BUILD = pathlib.Path(os.environ.get("COMPAT_RUNNER", ROOT / "build/release/bin/r
     ("runner/store/migrations/1.sql", {"store_test"}, {"base_test"}),
     ("parsers/diagnosis/rules.json", {"parsers_test_1"}, {"plan_test"}),
     ("tests/plan/cut_test.cc", {"plan_test"}, {"base_test", "store_test"}),
+    ("shim/redirect/kernel.h", {"docs_test"}, {"base_test", "plan_test"}),
     ("docs/reference/settings.md", {"docs_test"}, {"base_test", "plan_test"}),
     ("shim/python/compat_shim/record.py", set(), {"base_test", "store_test"}),
     ("cmake/Compat.cmake", {"base_test", "plan_test"}, set()),

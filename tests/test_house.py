@@ -180,6 +180,44 @@ def test_generated_parts_of_the_documents_are_marked_in_pairs():
         assert marks == ["generated", "end generated"] * (len(marks) // 2), page
 
 
+ROOMS = sorted((ROOT / "docs/design/rooms").glob("*.md"))
+
+
+def test_every_source_file_is_listed_in_a_room():
+    """tests/docs lists the files of each folder that a mark names, and of those below it."""
+    marked = {folder for page in ROOMS for folder in re.findall(r"<!-- generated: files of (\S+) -->", page.read_text())}
+    files = sources(*ALL, "shim", suffixes=(".cc", ".h", ".py", ".ts", ".tsx"))
+    above = {file: {str(p.relative_to(ROOT)) for p in file.parents if ROOT in p.parents} for file in files}
+    assert len(marked) > 20
+    assert [str(f) for f in files if not above[f] & marked and not (f.parent / "suite.json").exists()] == []
+
+
+def test_a_room_names_key_types_that_are_in_their_files():
+    for page in ROOMS:
+        text = page.read_text()
+        types = re.findall(r"^- `(\w+)` \(`([^`]+)`\): ", text.split("## Key types")[1].split("\n## ")[0], re.M)
+        assert 3 <= len(types) <= 8, page
+        for name, file in types:
+            assert re.search(rf"\b{name}\b", (ROOT / file).read_text()), (page, name, file)
+
+
+def test_files_that_the_documents_name_exist():
+    """A path from the top, or a header or source of ours by the end of its path."""
+    files = [p.relative_to(ROOT).parts for folder in (*ALL, "shim", "tests") for p in (ROOT / folder).rglob("*")]
+    ends = {"/".join(parts[n:]) for parts in files for n in range(len(parts))}
+    foreign = {"sqlite3.h", "pyconfig.h"}
+    found = []
+    for page in set(PAGES) - {ROOT / "CHANGELOG.md"}:  # which speaks of what was
+        tops = (*ALL, "shim") if page.parent.name in ("guide", "reference") else (*ALL, "shim", "tests")
+        for number, line in prose(page):
+            for name in re.findall(r"`([\w./-]+)`", line):
+                is_ours = name.endswith((".h", ".cc")) or name.startswith(tuple(f"{top}/" for top in tops))
+                is_pattern = re.search(r"[A-Z]{2}|\bN\b", name)  # NAME.h
+                if is_ours and not is_pattern and name not in foreign and not {name.rstrip("/"), f"{name}.h"} & ends:
+                    found.append(f"{page.relative_to(ROOT)}:{number}: {name}")
+    assert found == []
+
+
 def test_a_release_links_no_library_but_the_c_library():
     runner = pathlib.Path(os.environ.get("COMPAT_RUNNER", ROOT / "build/release/bin/runner"))
     if "CMAKE_BUILD_TYPE:STRING=Release" not in (runner.parents[1] / "CMakeCache.txt").read_text():

@@ -1,3 +1,4 @@
+// A comparison as JSON (compare.schema.json).
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// Groups the differences between columns by cause (parts.h).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,3 +1,4 @@
+// A comparison of devices as JSON (porting.schema.json).
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

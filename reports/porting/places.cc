@@ -1,3 +1,4 @@
+// The places in the suite's code at which a cause breaks tests (parts.h).
 #include <algorithm>
 #include <set>
 #include <tuple>

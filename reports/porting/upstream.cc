@@ -1,3 +1,4 @@
+// Tests that break alike on plain CPU and on a device: the cause is upstream (parts.h).
 #include "reports/porting/parts.h"
 
 namespace compat::reports {

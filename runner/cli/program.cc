@@ -1,3 +1,4 @@
+// The program from its first line to its exit code: signals, the command line, errors as text.
 #include <unistd.h>
 
 #include <csignal>

@@ -1,3 +1,4 @@
+// Lists a suite's test modules: the part of plan.h that reads the folder.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The default generator of the pretended CUDA device: one for CPU kernels, with its own state.
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "redirect/cuda.h"

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -96,6 +97,41 @@ constexpr std::array kFiles{
     GeneratedFile{"runner/store/schema.sql", database_schema},
 };
 
+// Text that no table is.
+struct PagePart {
+    const char* page;
+    const char* name;
+    std::string (*text)();
+};
+constexpr std::array kParts{
+    PagePart{"docs/ARCHITECTURE.md", "arrows", arrows_drawn},
+};
+
+// A part of this name lists the files of the folder that follows.
+constexpr std::string_view kFilesOf = "files of ";
+constexpr const char* kFilesHeader = "| file | what it is |\n|---|---|\n";
+
+struct Mark {
+    std::string page, name;
+    friend auto operator<=>(const Mark&, const Mark&) = default;
+};
+
+std::set<Mark> marks_of_pages() {
+    std::set<Mark> marks;
+    const fs::path root = COMPAT_SOURCE_DIR;
+    std::vector<fs::path> pages{root / "README.md"};
+    for (const auto& file : fs::recursive_directory_iterator(root / "docs"))
+        if (file.path().extension() == ".md") pages.push_back(file.path());
+    const std::regex mark("(^|\n)<!-- generated: ([^>]+) -->");
+    for (const fs::path& page : pages) {
+        const std::string text = read_file(page).value();
+        for (auto at = std::sregex_iterator(text.begin(), text.end(), mark);
+             at != std::sregex_iterator(); ++at)
+            marks.insert({fs::relative(page, root).string(), (*at)[2]});
+    }
+    return marks;
+}
+
 // A row's cells; `\|` is text.
 std::vector<std::string> cells_of(const std::string& line) {
     std::vector<std::string> cells{""};
@@ -151,25 +187,31 @@ std::string merge(const std::string& table, const Rows& rows) {
     return text;
 }
 
+// Compares the part of a page with what `make` makes of it, and rewrites it where it may.
+void expect_part(const std::string& page, const std::string& name,
+                 const std::function<std::string(const std::string& now)>& make) {
+    const auto text = read_file(fs::path(COMPAT_SOURCE_DIR) / page);
+    ASSERT_TRUE(text) << to_line(text.error());
+    const Part part = split(*text, name);
+    ASSERT_FALSE(part.before.empty()) << page << " has no <!-- generated: " << name << " -->";
+    const std::string made = make(part.table);
+    EXPECT_EQ(made.find("| TODO |"), std::string::npos) << made;
+    if (made == part.table) return;
+    if (std::getenv("COMPAT_UPDATE_GOLDEN") == nullptr)
+        FAIL() << page << ", " << name << ": COMPAT_UPDATE_GOLDEN=1 docs_test rewrites this:\n"
+               << part.table << "to this:\n"
+               << made;
+    ASSERT_TRUE(write_file(fs::path(COMPAT_SOURCE_DIR) / page, part.before + made + part.after));
+}
+
 void PrintTo(const PageTable& table, std::ostream* out) { *out << table.page; }
 
 class Tables : public testing::TestWithParam<PageTable> {};
 
 TEST_P(Tables, IsGenerated) {
     const auto& [page, name, rows] = GetParam();
-    const auto text = read_file(fs::path(COMPAT_SOURCE_DIR) / page);
-    ASSERT_TRUE(text) << to_line(text.error());
-    const Part part = split(*text, name);
-    ASSERT_FALSE(part.table.empty()) << page << " has no <!-- generated: " << name << " -->";
     ASSERT_FALSE(rows().empty());
-    const std::string table = merge(part.table, rows());
-    EXPECT_EQ(table.find("| TODO |"), std::string::npos) << table;
-    if (table == part.table) return;
-    if (std::getenv("COMPAT_UPDATE_GOLDEN") == nullptr)
-        FAIL() << page << ", " << name << ": COMPAT_UPDATE_GOLDEN=1 docs_test rewrites this:\n"
-               << part.table << "to this:\n"
-               << table;
-    ASSERT_TRUE(write_file(fs::path(COMPAT_SOURCE_DIR) / page, part.before + table + part.after));
+    expect_part(page, name, [&](const std::string& now) { return merge(now, rows()); });
 }
 
 std::string name_of_test(const testing::TestParamInfo<PageTable>& info) {
@@ -199,20 +241,34 @@ TEST(Tables, ConditionsAreThoseOfTheSchema) {
     EXPECT_EQ(ours, theirs);
 }
 
-TEST(Tables, HaveAGeneratorForEachMark) {
-    std::set<std::pair<std::string, std::string>> known, marked;
-    for (const PageTable& table : kTables) known.emplace(table.page, table.name);
-    const fs::path root = COMPAT_SOURCE_DIR;
-    std::vector<fs::path> pages{root / "README.md"};
-    for (const auto& file : fs::recursive_directory_iterator(root / "docs"))
-        if (file.path().extension() == ".md") pages.push_back(file.path());
-    const std::regex mark("(^|\n)<!-- generated: ([^>]+) -->");
-    for (const fs::path& page : pages) {
-        const std::string text = read_file(page).value();
-        for (auto at = std::sregex_iterator(text.begin(), text.end(), mark);
-             at != std::sregex_iterator(); ++at)
-            marked.emplace(fs::relative(page, root).string(), (*at)[2]);
+TEST(Parts, AreGenerated) {
+    for (const auto& [page, name, text] : kParts)
+        expect_part(page, name, [&](const std::string&) { return text(); });
+}
+
+TEST(Rooms, ListTheirFiles) {
+    std::vector<std::string> folders;
+    for (const auto& [page, name] : marks_of_pages())
+        if (name.starts_with(kFilesOf)) folders.push_back(name.substr(kFilesOf.size()));
+    ASSERT_FALSE(folders.empty());
+    for (const auto& [page, name] : marks_of_pages()) {
+        if (!name.starts_with(kFilesOf)) continue;
+        const Rows files = files_of(name.substr(kFilesOf.size()), folders);
+        EXPECT_FALSE(files.empty()) << name;
+        for (const auto& row : files)
+            EXPECT_FALSE(row.back()->empty())
+                << name << ": " << *row.front() << " does not begin with a comment that is a "
+                << "sentence: what it is for";
+        expect_part(page, name, [&](const std::string&) { return merge(kFilesHeader, files); });
     }
+}
+
+TEST(Tables, HaveAGeneratorForEachMark) {
+    std::set<Mark> known;
+    for (const PageTable& table : kTables) known.insert({table.page, table.name});
+    for (const PagePart& part : kParts) known.insert({part.page, part.name});
+    std::set<Mark> marked = marks_of_pages();
+    std::erase_if(marked, [](const Mark& mark) { return mark.name.starts_with(kFilesOf); });
     EXPECT_EQ(marked, known);
 }
 

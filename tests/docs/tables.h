@@ -78,6 +78,12 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows shim_variables();
 [[nodiscard]] Rows formats();
 
+// The house (house_tables.cc): the sources of a folder but those of `other_rooms` below it, each
+// with the first sentence of its first comment, empty where it has none; and the arrows between the
+// libraries, without those that others imply, the highest library first.
+[[nodiscard]] Rows files_of(const std::string& folder, const std::vector<std::string>& other_rooms);
+[[nodiscard]] std::string arrows_drawn();
+
 // Whole files.
 [[nodiscard]] std::string settings_schema();
 [[nodiscard]] std::string database_schema();

@@ -1,3 +1,4 @@
+// The end of a session of pytest's: a record with one state for each test (session.h).
 #include <fmt/format.h>
 
 #include <algorithm>

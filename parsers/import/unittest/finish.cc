@@ -1,3 +1,4 @@
+// The end of a run of unittest's: a record with one state for each test (run.h).
 #include <fmt/format.h>
 
 #include <algorithm>

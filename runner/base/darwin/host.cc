@@ -1,3 +1,4 @@
+// host.h on macOS: sysctl and libproc.
 #include "runner/base/host.h"
 
 #include <fmt/format.h>

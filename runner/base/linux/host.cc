@@ -1,3 +1,4 @@
+// host.h on Linux: /proc.
 #include "runner/base/host.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// descriptors.h on macOS, which has neither pipe2 nor SOCK_SEQPACKET.
 #include "runner/exec/descriptors.h"
 
 #include <fcntl.h>

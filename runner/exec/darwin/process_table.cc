@@ -1,3 +1,4 @@
+// process_table.h on macOS: libproc and sysctl.
 #include "runner/exec/process_table.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// sandbox.h on macOS, which has none.
 #include "runner/exec/sandbox.h"
 
 #include "runner/base/exit_code.h"

@@ -1,3 +1,4 @@
+// signal_wait.h on macOS, which does not say who sent a signal.
 #include "runner/exec/signal_wait.h"
 
 #include <fcntl.h>

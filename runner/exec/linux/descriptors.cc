@@ -1,3 +1,4 @@
+// descriptors.h on Linux.
 #include "runner/exec/descriptors.h"
 
 #include <fcntl.h>

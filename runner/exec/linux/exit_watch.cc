@@ -1,3 +1,4 @@
+// exit_watch.h on Linux: a pidfd on the event loop.
 #include "runner/exec/exit_watch.h"
 
 #include <fmt/format.h>

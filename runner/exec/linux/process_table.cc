@@ -1,3 +1,4 @@
+// process_table.h on Linux: /proc.
 #include "runner/exec/process_table.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// The init of a sandbox: the first process of its namespace, which is this program too.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/capability.h>

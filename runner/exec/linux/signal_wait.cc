@@ -1,3 +1,4 @@
+// signal_wait.h on Linux: sigwaitinfo.
 #include "runner/exec/signal_wait.h"
 
 namespace compat::exec {

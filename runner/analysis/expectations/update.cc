@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
-#include <set>
 
 #include "runner/analysis/expectations/pattern.h"
 
@@ -19,6 +19,12 @@ struct EditedEntry {
     std::optional<size_t> origin;  // its place in the file; empty: new
     Expectation entry;
     bool removed = false;
+    bool useless = false;  // all of this device that it matches passed
+};
+
+struct Draft {
+    std::vector<EditedEntry> entries;  // the file's, then new ones
+    std::vector<LeftForPeople> left;
 };
 
 // Whether no run of another device sees the entry.
@@ -39,6 +45,97 @@ Expectation entry_beside(const Expectation* other, std::string_view id, State st
     if (other && is_pattern_of(other->test, id)) entry.when = other->when;
     for (const auto& [name, values] : conditions_of_device(run)) entry.when[name] = values;
     return entry;
+}
+
+// The file's entries, without those that the run shows to match nothing.
+Draft draft_of(const Expectations& before, const ExpectationTally& tally) {
+    Draft draft;
+    for (const Expectation& entry : before.entries())
+        draft.entries.push_back({draft.entries.size(), entry});
+    for (const EntryNote& note : tally.notes()) {
+        EditedEntry& edited = draft.entries[note.entry];
+        const Expectation& entry = edited.entry;
+        const bool removable = is_of_this_device(entry, before.run()) && tally.covers(note.entry);
+        if (note.kind == EntryNote::Kind::expired)
+            draft.left.push_back(
+                {entry.test,
+                 fmt::format("expired on {}: renew `until` or remove it", entry.until)});
+        else if (note.kind == EntryNote::Kind::stale)
+            edited.useless = removable;
+        else if (removable)
+            edited.removed = true;
+        else
+            draft.left.push_back({entry.test, "matches no test of this run; may match elsewhere"});
+    }
+    return draft;
+}
+
+// Why no command should decide about a result; empty: it may.
+std::string reason_to_leave(const UnexpectedResult& result, const Expectations& judging) {
+    if (result.state == State::not_run) return "did not run";
+    if (const auto* expired = judging.expired_for(result.id, result.state))
+        return fmt::format("was expected by {} until {}", expired->test, expired->until);
+    return {};
+}
+
+// Changes an entry for this device alone. False: the result needs an entry of its own.
+bool edit(EditedEntry& edited, const UnexpectedResult& result, Fit fit) {
+    const bool is_own = is_pattern_of(edited.entry.test, result.id);
+    if (is_own && fit != Fit::unexpected_pass)
+        edited.entry.expect = {std::string(name_of(result.state))};
+    else if (is_own || edited.useless)
+        edited.removed = true;
+    return is_own || edited.useless;
+}
+
+// Changes entries so that results are as expected. False: no result asks for a change.
+bool edit_entries(Draft& draft, const std::vector<UnexpectedResult>& results,
+                  const Circumstances& run, bool first_round) {
+    std::vector<Expectation> now;
+    std::vector<size_t> places;  // in the draft
+    for (size_t i = 0; i < draft.entries.size(); ++i)
+        if (!draft.entries[i].removed) {
+            now.push_back(draft.entries[i].entry);
+            places.push_back(i);
+        }
+    const Expectations judging(std::move(now), run);
+    bool changed = false;
+    for (const UnexpectedResult& result : results) {
+        const Judged judged = judging.judge_state(result.id, result.state, result.framework);
+        if (judged.fit == Fit::as_expected) continue;
+        if (std::string why = reason_to_leave(result, judging); !why.empty()) {
+            if (first_round) draft.left.push_back({result.id, std::move(why)});
+            continue;
+        }
+        changed = true;
+        if (judged.entry && is_of_this_device(*judged.entry, run)) {
+            const auto at = static_cast<size_t>(judged.entry - judging.entries().data());
+            if (edit(draft.entries[places[at]], result, judged.fit)) continue;
+        }
+        draft.entries.push_back(
+            {std::nullopt, entry_beside(judged.entry, result.id, result.state, run)});
+    }
+    return changed;
+}
+
+std::vector<ExpectationChange> changes_of(std::vector<EditedEntry> entries,
+                                          const std::vector<Expectation>& before) {
+    using Kind = ExpectationChange::Kind;
+    std::vector<ExpectationChange> changes, added;
+    for (EditedEntry& edited : entries) {
+        if (!edited.origin && !edited.removed)
+            added.push_back({Kind::add, 0, std::move(edited.entry)});
+        if (!edited.origin) continue;
+        const Expectation& old = before[*edited.origin];
+        if (edited.removed)
+            changes.push_back({Kind::remove, *edited.origin, old});
+        else if (edited.entry.expect != old.expect)
+            changes.push_back({Kind::set_states, *edited.origin, std::move(edited.entry)});
+    }
+    std::stable_sort(added.begin(), added.end(),
+                     [](const auto& a, const auto& b) { return a.value.test < b.value.test; });
+    std::move(added.begin(), added.end(), std::back_inserter(changes));
+    return changes;
 }
 
 }  // namespace
@@ -63,96 +160,12 @@ void UpdatePlanner::add(const parsers::ModuleRecord& record) {
 }
 
 ExpectationUpdate UpdatePlanner::finish() const {
-    const Circumstances& run = expectations_->run();
-    ExpectationUpdate update;
-    std::vector<EditedEntry> entries;
-    for (const Expectation& entry : expectations_->entries())
-        entries.push_back({entries.size(), entry});
-
-    std::set<size_t> useless;  // all of this device that they match passed
-    for (const EntryNote& note : tally_.notes()) {
-        const Expectation& entry = entries[note.entry].entry;
-        const bool removable = is_of_this_device(entry, run) && tally_.covers(note.entry);
-        if (note.kind == EntryNote::Kind::expired)
-            update.left.push_back(
-                {entry.test,
-                 fmt::format("expired on {}: renew `until` or remove it", entry.until)});
-        else if (note.kind == EntryNote::Kind::stale && removable)
-            useless.insert(note.entry);
-        else if (note.kind == EntryNote::Kind::unmatched && removable)
-            entries[note.entry].removed = true;
-        else if (note.kind == EntryNote::Kind::unmatched)
-            update.left.push_back({entry.test, "matches no test of this run; may match elsewhere"});
-    }
-
+    Draft draft = draft_of(*expectations_, tally_);
     // Removing an entry may bring a broader one to the fore.
     constexpr int kMostRounds = 4;
-    for (int round = 0; round < kMostRounds; ++round) {
-        std::vector<Expectation> now;
-        std::vector<size_t> places;  // in `entries`
-        for (size_t i = 0; i < entries.size(); ++i)
-            if (!entries[i].removed) {
-                now.push_back(entries[i].entry);
-                places.push_back(i);
-            }
-        const Expectations judging(std::move(now), run);
-        bool changed = false;
-        for (const Result& result : results_) {
-            const Judged judged = judging.judge_state(result.id, result.state, result.framework);
-            if (judged.fit == Fit::as_expected) continue;
-            if (result.state == State::not_run) {
-                if (round == 0) update.left.push_back({result.id, "did not run"});
-                continue;
-            }
-            if (const auto* expired = judging.expired_for(result.id, result.state)) {
-                if (round == 0)
-                    update.left.push_back({result.id, fmt::format("was expected by {} until {}",
-                                                                  expired->test, expired->until)});
-                continue;
-            }
-            changed = true;
-            if (judged.entry && is_of_this_device(*judged.entry, run)) {
-                const size_t place =
-                    places[static_cast<size_t>(judged.entry - judging.entries().data())];
-                EditedEntry& edited = entries[place];
-                const bool is_own = is_pattern_of(edited.entry.test, result.id);
-                if (is_own && judged.fit == Fit::unexpected_pass) {
-                    edited.removed = true;
-                    continue;
-                }
-                if (is_own) {
-                    edited.entry.expect = {std::string(name_of(result.state))};
-                    continue;
-                }
-                if (edited.origin && useless.contains(*edited.origin)) {
-                    edited.removed = true;
-                    continue;
-                }
-            }
-            entries.push_back(
-                {std::nullopt, entry_beside(judged.entry, result.id, result.state, run)});
-        }
-        if (!changed) break;
-    }
-
-    std::vector<Expectation> added;
-    for (EditedEntry& edited : entries) {
-        if (!edited.origin) {
-            if (!edited.removed) added.push_back(std::move(edited.entry));
-            continue;
-        }
-        const Expectation& before = expectations_->entries()[*edited.origin];
-        if (edited.removed)
-            update.changes.push_back({ExpectationChange::Kind::remove, *edited.origin, before});
-        else if (edited.entry.expect != before.expect)
-            update.changes.push_back(
-                {ExpectationChange::Kind::set_states, *edited.origin, edited.entry});
-    }
-    std::stable_sort(added.begin(), added.end(),
-                     [](const auto& a, const auto& b) { return a.test < b.test; });
-    for (Expectation& entry : added)
-        update.changes.push_back({ExpectationChange::Kind::add, 0, std::move(entry)});
-    return update;
+    for (int round = 0; round < kMostRounds; ++round)
+        if (!edit_entries(draft, results_, expectations_->run(), round == 0)) break;
+    return {changes_of(std::move(draft.entries), expectations_->entries()), std::move(draft.left)};
 }
 
 }  // namespace compat::analysis

@@ -29,6 +29,12 @@ struct ExpectationUpdate {
     std::vector<LeftForPeople> left;
 };
 
+struct UnexpectedResult {
+    std::string id;
+    parsers::State state = parsers::State::passed;
+    std::string framework;
+};
+
 // Collects a run's unexpected results, module by module.
 //  - A result without an entry gets one of its own, for this device alone: conditions `device` and
 //    `simulated` say which.
@@ -47,14 +53,9 @@ class UpdatePlanner {
     [[nodiscard]] ExpectationUpdate finish() const;
 
   private:
-    struct Result {
-        std::string id;
-        parsers::State state = parsers::State::passed;
-        std::string framework;
-    };
     const Expectations* expectations_;
     ExpectationTally tally_;
-    std::vector<Result> results_;  // unexpected
+    std::vector<UnexpectedResult> results_;
 };
 
 }  // namespace compat::analysis

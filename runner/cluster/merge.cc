@@ -264,26 +264,28 @@ Expected<void> write_plan_of(const archive::RunFolder& run, const ShardsOfRun& s
     return archive::write_plan(run, merged);
 }
 
-}  // namespace
-
-Expected<run::RunResult> merge_into_run(const MergeRequest& request,
-                                        const config::Invocation& invocation) {
+struct MergeInput {
     std::optional<archive::ShardPlan> plan;
     archive::ShardReasons reasons;
+    ShardsOfRun shards;
+
+    [[nodiscard]] const archive::ShardPlan* planned() const { return plan ? &*plan : nullptr; }
+};
+
+// The shards of `folders`, else those of the folder `results`.
+Expected<MergeInput> read_input(const MergeRequest& request, const config::Invocation& invocation,
+                                const fs::path& results) {
+    MergeInput input;
     if (!request.plan.empty()) {
-        auto read = archive::read_shard_plan(request.plan);
-        if (!read) return tl::unexpected(read.error());
-        plan = std::move(*read);
+        auto plan = archive::read_shard_plan(request.plan);
+        if (!plan) return tl::unexpected(plan.error());
+        input.plan = std::move(*plan);
     }
     if (!request.reasons.empty()) {
-        auto read = archive::read_shard_reasons(request.reasons, *plan);
-        if (!read) return tl::unexpected(read.error());
-        reasons = std::move(*read);
+        auto reasons = archive::read_shard_reasons(request.reasons, *input.plan);
+        if (!reasons) return tl::unexpected(reasons.error());
+        input.reasons = std::move(*reasons);
     }
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
-    archive::RunFolder run;
-    run.results = fs::absolute(settings->text(Setting::results));
     std::vector<std::string> folders;
     for (const auto& name : request.folders) {
         const auto folder = unpacked(name, invocation);
@@ -291,72 +293,102 @@ Expected<run::RunResult> merge_into_run(const MergeRequest& request,
         folders.push_back(folder->string());
     }
     std::error_code error;
-    if (folders.empty() && fs::exists(run.results / "runs", error))
-        folders.push_back(run.results.string());
-    const auto* const planned = plan ? &*plan : nullptr;
-    const auto shards = find_shards_of_run(folders, planned, request.allow_missing);
-    if (!shards) return tl::unexpected(shards.error());
-    for (const std::string& note : shards->notes) display::print("note: {}\n", printable(note));
+    if (folders.empty() && fs::exists(results / "runs", error)) folders.push_back(results.string());
+    return find_shards_of_run(folders, input.planned(), request.allow_missing)
+        .map([&](ShardsOfRun&& shards) {
+            input.shards = std::move(shards);
+            return std::move(input);
+        });
+}
 
-    auto store = archive::open_results(run.results);
-    if (!store) return tl::unexpected(store.error());
-    store::StoredRun merged;
-    store::RunInfo& info = merged.info;
-    info = shards->found.empty() ? plan->run : shards->found.begin()->second.shard.info;
-    for (const auto& [index, shard] : shards->found)
+// A run with an id of its own, described as its shards are.
+store::StoredRun merged_run(const MergeInput& input, const config::Invocation& invocation) {
+    const auto& found = input.shards.found;
+    store::RunInfo info = found.empty() ? input.plan->run : found.begin()->second.shard.info;
+    for (const auto& [index, shard] : found)
         info.started = std::max(info.started, shard.shard.info.started);
-    run.started = info.started;
-    run.id = make_run_id(info.series, run.started, std::random_device{}());
-    run.folder = run.results / "runs" / run.id;
-    info.id = run.id;
+    info.id = make_run_id(info.series, info.started, std::random_device{}());
     info.shard.clear();
-    info.folder = "runs/" + run.id;
+    info.folder = "runs/" + info.id;
     info.argv = run::masked(invocation.argv);
-    merged.end = end_of(*shards);
-    archive::TempOutput output(run.folder, run::report_interruption(run.id));
-    if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
-    if (auto recorded = archive::record_run(run.folder, info); !recorded)
-        return tl::unexpected(recorded.error());
-    // Before the database is locked.
-    for (const auto& [index, shard] : shards->found)
-        if (auto copied = take_files(shard, run.folder); !copied)
-            return tl::unexpected(copied.error());
+    return {std::move(info), end_of(input.shards)};
+}
+
+// The run's folder with all files of its shards.
+Expected<void> fill_folder(const archive::RunFolder& run, const store::RunInfo& info,
+                           const ShardsOfRun& shards) {
+    if (auto made = make_directories(run.folder); !made) return made;
+    if (auto recorded = archive::record_run(run.folder, info); !recorded) return recorded;
+    for (const auto& [index, shard] : shards.found)
+        if (auto copied = take_files(shard, run.folder); !copied) return copied;
+    return {};
+}
+
+// Stores the run and its modules. Holds `output` once nothing can fail but the database. Where the
+// database then counts otherwise than the shards did, `merged` has a mismatch.
+Expected<void> store_run(store::Store& store, const archive::RunFolder& run,
+                         const MergeInput& input, store::StoredRun& merged,
+                         archive::TempOutput& output) {
     std::optional<Merger> merger;
+    const auto read = [&](const store::ModuleVisitor& put) -> Expected<void> {
+        merger.emplace(input.shards, input.planned(), input.reasons, run.folder, put);
+        for (std::size_t i = 1; i <= input.shards.count; ++i)
+            if (auto taken = merger->add(i); !taken) return taken;
+        return {};
+    };
     const auto added =
-        store->add_run(merged, [&](const store::ModuleVisitor& see) -> Expected<void> {
-            const auto read = [&](const store::ModuleVisitor& put) -> Expected<void> {
-                merger.emplace(*shards, planned, reasons, run.folder, put);
-                for (std::size_t i = 1; i <= shards->count; ++i)
-                    if (auto taken = merger->add(i); !taken) return taken;
-                return {};
-            };
+        store.add_run(merged, [&](const store::ModuleVisitor& see) -> Expected<void> {
             if (auto done = read_ahead(read, see); !done) return done;
             if (!merged.end->complete)
-                if (auto written = write_plan_of(run, *shards, planned, merger->all()); !written)
+                if (auto written = write_plan_of(run, input.shards, input.planned(), merger->all());
+                    !written)
                     return written;
             output.hold();
             return archive::record_end(run.folder, *merged.end);
         });
-    if (!added) return tl::unexpected(added.error());
+    if (!added) return added;
     output.keep();
-    const auto extent = store->extent_of(run.id);
+    const auto extent = store.extent_of(run.id);
     if (!extent) return tl::unexpected(extent.error());
-    if (!adds_up(*extent, *merger, *merged.end)) {
-        merged.end->exit_code = static_cast<int>(
-            worst(std::array{static_cast<ExitCode>(merged.end->exit_code), ExitCode::unaccounted}));
-        const auto closed = archive::record_end(run.folder, *merged.end).and_then([&] {
-            return store->finish_run(run.id, *merged.end);
-        });
-        if (!closed) return tl::unexpected(closed.error());
-    }
-    // Reports need memory of their own.
-    merger.reset();
-    plan.reset();
+    if (adds_up(*extent, *merger, *merged.end)) return {};
+    merged.end->exit_code = static_cast<int>(
+        worst(std::array{static_cast<ExitCode>(merged.end->exit_code), ExitCode::unaccounted}));
+    return archive::record_end(run.folder, *merged.end).and_then([&] {
+        return store.finish_run(run.id, *merged.end);
+    });
+}
+
+}  // namespace
+
+Expected<run::RunResult> merge_into_run(const MergeRequest& request,
+                                        const config::Invocation& invocation) {
+    const auto settings = config::Settings::resolve(invocation, nullptr);
+    if (!settings) return tl::unexpected(settings.error());
+    archive::RunFolder run;
+    run.results = fs::absolute(settings->text(Setting::results));
+    auto input = read_input(request, invocation, run.results);
+    if (!input) return tl::unexpected(input.error());
+    for (const auto& note : input->shards.notes) display::print("note: {}\n", printable(note));
+    auto store = archive::open_results(run.results);
+    if (!store) return tl::unexpected(store.error());
+
+    store::StoredRun merged = merged_run(*input, invocation);
+    run.id = merged.info.id;
+    run.folder = run.results / merged.info.folder;
+    run.started = merged.info.started;
+    archive::TempOutput output(run.folder, run::report_interruption(run.id));
+    // Files are copied before the database is locked.
+    const auto stored = fill_folder(run, merged.info, input->shards).and_then([&] {
+        return store_run(*store, run, *input, merged, output);
+    });
+    if (!stored) return tl::unexpected(stored.error());
+    input = MergeInput{};  // reports need memory of their own
     run::ExtraReports extra = request.reports;
     extra.link = run::link_of(*settings);
-    if (auto reported = run::report_run(*store, run, extra); !reported)
-        return tl::unexpected(reported.error());
-    return run::RunResult{static_cast<ExitCode>(merged.end->exit_code), run.id, std::move(*store)};
+    return run::report_run(*store, run, extra).map([&] {
+        const auto code = static_cast<ExitCode>(merged.end->exit_code);
+        return run::RunResult{code, run.id, std::move(*store)};
+    });
 }
 
 Expected<ExitCode> merge_shards(const MergeRequest& request, const config::Invocation& invocation) {

@@ -77,6 +77,14 @@ struct TestsReader::Rows {
     std::vector<std::string> strips;          // by slot; shorter: absent in what follows
     std::vector<std::int64_t> newest;         // by slot: result in the newest run; 0: none
     std::vector<std::vector<float>> seconds;  // by slot: of the latest runs, oldest first
+
+    // Null: the series does not have the test.
+    [[nodiscard]] const std::string* strip(std::uint32_t slot) const {
+        return slot < strips.size() && !strips[slot].empty() ? &strips[slot] : nullptr;
+    }
+    [[nodiscard]] bool is_in_newest(std::uint32_t slot) const {
+        return slot < newest.size() && newest[slot] != 0;
+    }
 };
 
 TestsReader::TestsReader(const store::Store& store, const std::vector<Series>& series,
@@ -199,32 +207,53 @@ Expected<std::int32_t> TestsReader::history(std::size_t cell, const std::string&
     return at->second.index;
 }
 
+Expected<void> TestsReader::add_series(std::size_t cell, const Rows& rows,
+                                       const std::vector<std::uint32_t>& slots, const SeeTest& see,
+                                       reports::SiteTests::Module& module,
+                                       reports::SiteTests& into) {
+    const auto is_broken = [&](const std::string* strip) {
+        return strip && strip->size() == series_[cell].runs.size() &&
+               strip_is(strip->back(), StateKind::broken);
+    };
+    std::vector<std::int64_t> broken;
+    for (const std::uint32_t slot : slots)
+        if (is_broken(rows.strip(slot))) broken.push_back(rows.newest[slot]);
+    const auto details = store::result_details(store_, broken);
+    if (!details) return tl::unexpected(details.error());
+    auto detail = details->begin();
+    auto& histories = module.histories[cell];
+    histories.reserve(slots.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        const std::string* strip = rows.strip(slots[i]);
+        const auto index = strip ? history(cell, *strip, into) : Expected<std::int32_t>(-1);
+        if (!index) return tl::unexpected(index.error());
+        histories.push_back(*index);
+        if (!strip) continue;
+        std::string error;
+        if (is_broken(strip)) {
+            error = mask_secrets(detail->key_line.empty() ? detail->reason : detail->key_line,
+                                 secrets_);
+            module.errors[cell].emplace(static_cast<std::uint32_t>(i), error);
+            ++detail;
+        }
+        see({cell, module.tests[i], *strip, &known_[cell].at(*strip).ledger, error,
+             rows.seconds.empty() ? std::nullopt : analysis::growth_of(rows.seconds[slots[i]])});
+    }
+    return {};
+}
+
 Expected<void> TestsReader::read_module(const std::string& path, const TestsPage& page,
                                         const SeeTest& see, reports::SiteTests& into) {
-    std::unordered_map<std::int64_t, std::uint32_t> slots;  // by row of the test
+    std::unordered_map<std::int64_t, std::uint32_t> slots;  // by row of the test, from 0
     std::vector<Rows> all;
     for (std::size_t cell = 0; cell < series_.size(); ++cell) {
         auto rows = read_rows(cell, path, slots);
         if (!rows) return tl::unexpected(rows.error());
         all.push_back(std::move(*rows));
     }
-    // Tests of old runs only are gone.
-    const auto is_there = [&](std::uint32_t slot) {
-        return std::any_of(all.begin(), all.end(), [&](const Rows& rows) {
-            return slot < rows.newest.size() && rows.newest[slot] != 0;
-        });
-    };
-    std::vector<std::int64_t> tests;
-    std::vector<std::uint32_t> slot_of;
-    std::vector<std::pair<std::uint32_t, std::int64_t>> ordered;
-    ordered.reserve(slots.size());
-    for (const auto& [test, slot] : slots) ordered.emplace_back(slot, test);
-    std::sort(ordered.begin(), ordered.end());
-    for (const auto& [slot, test] : ordered) {
-        tests.push_back(test);
-        slot_of.push_back(slot);
-    }
-    auto ids = store::test_ids(store_, tests);
+    std::vector<std::int64_t> tests(slots.size());
+    for (const auto& [test, slot] : slots) tests[slot] = test;
+    const auto ids = store::test_ids(store_, tests);
     if (!ids) return tl::unexpected(ids.error());
 
     reports::SiteTests::Module module;
@@ -232,51 +261,22 @@ Expected<void> TestsReader::read_module(const std::string& path, const TestsPage
     module.errors.resize(series_.size());
     module.histories.resize(series_.size());
     std::vector<std::uint32_t> kept;  // slots on this page
-    for (std::size_t i = 0; i < ids->size(); ++i) {
-        if (!page.has((*ids)[i])) continue;
-        if (is_there(slot_of[i])) {
-            module.tests.push_back((*ids)[i]);
-            kept.push_back(slot_of[i]);
+    for (std::uint32_t slot = 0; slot < ids->size(); ++slot) {
+        const std::string& id = (*ids)[slot];
+        if (!page.has(id)) continue;
+        // Tests of old runs only are gone.
+        const bool is_there = std::any_of(
+            all.begin(), all.end(), [&](const Rows& rows) { return rows.is_in_newest(slot); });
+        if (is_there) {
+            module.tests.push_back(id);
+            kept.push_back(slot);
             continue;
         }
         for (std::size_t cell = 0; cell < all.size(); ++cell)
-            if (slot_of[i] < all[cell].strips.size() && !all[cell].strips[slot_of[i]].empty())
-                see({cell, (*ids)[i], all[cell].strips[slot_of[i]], nullptr, {}, {}});
+            if (const auto* strip = all[cell].strip(slot)) see({cell, id, *strip, nullptr, {}, {}});
     }
-    for (std::size_t cell = 0; cell < series_.size(); ++cell) {
-        Rows& rows = all[cell];
-        const std::size_t runs = series_[cell].runs.size();
-        std::vector<std::int64_t> broken;
-        for (const std::uint32_t slot : kept)
-            if (slot < rows.strips.size() && rows.strips[slot].size() == runs &&
-                strip_is(rows.strips[slot].back(), StateKind::broken))
-                broken.push_back(rows.newest[slot]);
-        const auto details = store::result_details(store_, broken);
-        if (!details) return tl::unexpected(details.error());
-        std::size_t next = 0;
-        auto& histories = module.histories[cell];
-        histories.reserve(kept.size());
-        for (std::size_t i = 0; i < kept.size(); ++i) {
-            const std::uint32_t slot = kept[i];
-            if (slot >= rows.strips.size() || rows.strips[slot].empty()) {
-                histories.push_back(-1);
-                continue;
-            }
-            const std::string& strip = rows.strips[slot];
-            const auto index = history(cell, strip, into);
-            if (!index) return tl::unexpected(index.error());
-            histories.push_back(*index);
-            std::string error;
-            if (strip.size() == runs && strip_is(strip.back(), StateKind::broken)) {
-                const store::ResultDetail& detail = (*details)[next++];
-                error = mask_secrets(detail.key_line.empty() ? detail.reason : detail.key_line,
-                                     secrets_);
-                module.errors[cell].emplace(static_cast<std::uint32_t>(i), error);
-            }
-            see({cell, module.tests[i], strip, &known_[cell].at(strip).ledger, error,
-                 rows.seconds.empty() ? std::nullopt : analysis::growth_of(rows.seconds[slot])});
-        }
-    }
+    for (std::size_t cell = 0; cell < series_.size(); ++cell)
+        if (auto added = add_series(cell, all[cell], kept, see, module, into); !added) return added;
     if (!module.tests.empty()) into.modules.push_back(std::move(module));
     return {};
 }

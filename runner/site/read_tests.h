@@ -58,6 +58,11 @@ class TestsReader {
     struct Rows;  // of one module in one series
     [[nodiscard]] Expected<void> read_module(const std::string& path, const TestsPage& page,
                                              const SeeTest& see, reports::SiteTests& into);
+    // The tests of `slots`, which are the module's on this page, in one series.
+    [[nodiscard]] Expected<void> add_series(std::size_t cell, const Rows& rows,
+                                            const std::vector<std::uint32_t>& slots,
+                                            const SeeTest& see, reports::SiteTests::Module& module,
+                                            reports::SiteTests& into);
     [[nodiscard]] Expected<Rows> read_rows(std::size_t cell, const std::string& path,
                                            std::unordered_map<std::int64_t, std::uint32_t>& slots);
     [[nodiscard]] Expected<std::int32_t> history(std::size_t cell, const std::string& strip,

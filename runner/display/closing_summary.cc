@@ -122,9 +122,8 @@ std::int64_t refusals_of(const reports::ReportModel& model) {
     return count;
 }
 
-}  // namespace
-
-void print_closing(const reports::ReportModel& model, const fs::path& report) {
+// The counts of the run, and whether they add up.
+void print_totals(const reports::ReportModel& model) {
     const auto& totals = model.totals;
     std::array<long, parsers::kStateNames.size()> counts{};
     std::copy(totals.states.begin(), totals.states.end(), counts.begin());
@@ -150,40 +149,57 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     for (const auto& mismatch : model.accounting.mismatches)
         print("    {}{}{}\n", printable(mismatch.module), mismatch.module.empty() ? "" : ": ",
               printable(mismatch.message));
-    print("devices: {}\n", device_sentence(model));
-    print_expectations(model.expectations);
-    if (const std::string words = reports::brief_words(model.blind_spots); !words.empty())
-        print("the counts do not say: {}\n", words);
-    if (is_device_unused(model)) {
-        print(
-            "\nNO TEST USED THE SIMULATED DEVICE {}: these results say nothing about it.\n"
-            "To run the tests on it:\n",
-            *model.run.simulated);
-        for (const auto& way : reports::kWaysToUseTheDevice)
-            print("    {:<27} {}\n", way.option, way.words);
-        print("\n");
-    }
-    if (model.run.keep_going) {
-        const auto places = std::count_if(model.redirections.begin(), model.redirections.end(),
-                                          [](const auto& site) { return !site.message.empty(); });
+}
+
+void print_unused_device(const reports::RunView& run) {
+    print(
+        "\nNO TEST USED THE SIMULATED DEVICE {}: these results say nothing about it.\n"
+        "To run the tests on it:\n",
+        *run.simulated);
+    for (const auto& way : reports::kWaysToUseTheDevice)
+        print("    {:<27} {}\n", way.option, way.words);
+    print("\n");
+}
+
+// Why the run's states are no verdicts, if they are none.
+void print_missing_verdict(const reports::ReportModel& model) {
+    const auto refuses = [](const auto& site) { return !site.message.empty(); };
+    if (model.run.keep_going)
         print("no verdict: {} at {}, each computed on the CPU; {}\n",
-              counted(refusals_of(model), "refusal"), counted(places, "place"),
+              counted(refusals_of(model), "refusal"),
+              counted(std::count_if(model.redirections.begin(), model.redirections.end(), refuses),
+                      "place"),
               "a test that passes here may fail on the device");
-    }
     if (model.run.seeds > 0)
         print(
             "no verdict: each module ran {}, each time with other random numbers of torch; the "
             "states are the last one's\n",
             counted(model.run.seeds, "time"));
+}
+
+void print_causes(const reports::ReportModel& model) {
     std::int64_t broken = 0;
-    for (std::size_t state = 0; state < totals.states.size(); ++state)
+    for (std::size_t state = 0; state < model.totals.states.size(); ++state)
         if (analysis::needs_attention(static_cast<parsers::State>(state)))
-            broken += totals.states[state];
+            broken += model.totals.states[state];
     print_counts("diagnosis", model.diagnoses, broken);
     print_counts("attribution", model.attributions, broken);
-    if (totals.flaky > 0)
-        print("flaky: {} passed only in a later attempt\n", counted(totals.flaky, "test"));
-    if (totals.collected == 0 && model.run.complete && model.modules_without_result == 0)
+}
+
+}  // namespace
+
+void print_closing(const reports::ReportModel& model, const fs::path& report) {
+    print_totals(model);
+    print("devices: {}\n", device_sentence(model));
+    print_expectations(model.expectations);
+    if (const std::string words = reports::brief_words(model.blind_spots); !words.empty())
+        print("the counts do not say: {}\n", words);
+    if (is_device_unused(model)) print_unused_device(model.run);
+    print_missing_verdict(model);
+    print_causes(model);
+    if (model.totals.flaky > 0)
+        print("flaky: {} passed only in a later attempt\n", counted(model.totals.flaky, "test"));
+    if (model.totals.collected == 0 && model.run.complete && model.modules_without_result == 0)
         print("no test was selected\n");
     print("report: {}\n", report.string());
 }

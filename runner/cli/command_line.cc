@@ -251,6 +251,26 @@ std::vector<Added> add_commands(CLI::App& app, config::Invocation& invocation) {
     return added;
 }
 
+int usage_error(std::string_view message) {
+    display::print(stderr, "runner: {}\n", printable(message));
+    return static_cast<int>(ExitCode::usage);
+}
+
+std::string footer(const std::vector<std::string>& topics) {
+    return fmt::format(
+        "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
+        "`runner help COMMAND` lists a command's options, `runner help TOPIC` those of a\n"
+        "run about one topic: {},\n{}.\n"
+        "SUITE is a shipped suite's name, a folder with a suite.json, or a project's\n"
+        "folder. TARGET is a folder, file, glob or test in it. RUN is a stored run's id,\n"
+        "latest, latest~1 or SUITE@latest.\n"
+        "Exit codes: 0 as expected, 1 unexpected results, 2 usage, suite or environment,\n"
+        "3 test counts do not add up, 4 the runner could not work (disk, database,\n"
+        "process), 5 no test selected, 130 interrupted.",
+        fmt::join(topics.begin(), topics.begin() + 5, ", "),
+        fmt::join(topics.begin() + 5, topics.end(), ", "));
+}
+
 }  // namespace
 
 void describe_commands(CLI::App& app, config::Invocation& invocation) {
@@ -267,23 +287,8 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
     config::Invocation& invocation = *parsed.invocation;
     invocation.argv.assign(argv, argv + argc);
     std::vector<Added> added = add_commands(app, invocation);
-    // Commands that are added later inherit the footer.
     const auto topics = help_topics();
-    const std::string topic_list =
-        fmt::format("{},\n{}.", fmt::join(topics.begin(), topics.begin() + 5, ", "),
-                    fmt::join(topics.begin() + 5, topics.end(), ", "));
-    app.footer(
-        "`runner SUITE [TARGET…]` is short for `runner run SUITE [TARGET…]`.\n"
-        "`runner help COMMAND` lists a command's options, `runner help TOPIC` those of a\n"
-        "run about one topic: " +
-        topic_list +
-        "\n"
-        "SUITE is a shipped suite's name, a folder with a suite.json, or a project's\n"
-        "folder. TARGET is a folder, file, glob or test in it. RUN is a stored run's id,\n"
-        "latest, latest~1 or SUITE@latest.\n"
-        "Exit codes: 0 as expected, 1 unexpected results, 2 usage, suite or environment,\n"
-        "3 test counts do not add up, 4 the runner could not work (disk, database,\n"
-        "process), 5 no test selected, 130 interrupted.");
+    app.footer(footer(topics));  // commands that are added later would inherit it
     if (argc == 1) {
         display::print(stderr, "{}", app.help());
         return static_cast<int>(ExitCode::usage);
@@ -295,10 +300,7 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
         display::print("{}", options_under(*app.get_subcommand("run"), heading));
         return static_cast<int>(ExitCode::ok);
     }
-    if (const auto refused = refuse_command({argv + 1, argv + argc})) {
-        display::print(stderr, "runner: {}\n", printable(*refused));
-        return static_cast<int>(ExitCode::usage);
-    }
+    if (const auto refused = refuse_command({argv + 1, argv + argc})) return usage_error(*refused);
     try {
         auto words = with_command(argc, argv);
         invocation.passed_on = take_passed_on(words);
@@ -306,8 +308,7 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
         app.parse(words);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);  // help or version
-        display::print(stderr, "runner: {}\n", printable(parse_error_words(app, error)));
-        return static_cast<int>(ExitCode::usage);
+        return usage_error(parse_error_words(app, error));
     }
     const auto chosen = std::find_if(added.begin(), added.end(),
                                      [](const Added& one) { return one.app->parsed(); });

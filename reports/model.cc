@@ -185,46 +185,23 @@ class ModelBuilder::Impl {
 
         const auto marks = analysis::marks_of(record);
         const auto used_accelerator = analysis::used_accelerator(record);
-        const auto redirected = first_redirections(record);
-        auto refused = refusals_not_raised(record);
-        auto redirections = redirections_by_test(record);
+        DeviceUse use{first_redirections(record), redirections_by_test(record),
+                      refusals_not_raised(record)};
         const auto with_history = with_history_.find(module.path);
         std::int64_t histories = with_history == with_history_.end() ? 0 : with_history->second;
-        view.refusals = std::move(refused[""]);
+        view.refusals = std::move(use.refusals[""]);
         view.cases.reserve(record.cases.size());
         for (size_t i = 0; i < record.cases.size(); ++i) {
             CaseView test = case_view(record.cases[i], start, module.path);
             for (const auto name : marks[i].names()) test.marks.emplace_back(name);
             test.used_accelerator = used_accelerator[i];
             test.expectation = expectations_.view_of(record.cases[i], record.framework);
-            const auto at = redirected.find(record.cases[i].id);
-            if (at != redirected.end() && needs_attention(test.state)) {
-                test.redirected_at =
-                    fmt::format("{}:{}", links_.shown(at->second.file), at->second.line);
-                test.redirected_url = links_.resolve(at->second);
-            }
+            add_device_use(test, use);
             if (needs_attention(test.state)) {
-                test.diagnosis = ways_.diagnosis(record.cases[i], module.diagnostics);
-                if (test.diagnosis)
-                    for (DiagnosticAttemptView& attempt : test.diagnosis->attempts)
-                        attempt.key_line = masked(attempt.key_line);
-                test.attribution = ways_.attribution(record.cases[i]);
+                add_causes(test, record.cases[i], module);
                 if (histories-- > 0) test.history = history_of(test);
-                if (const auto own = redirections.find(test.id); own != redirections.end())
-                    test.redirections = redirection_views(own->second, kRedirectionsOfTest);
             }
-            if (const auto of_test = refused.find(test.id); of_test != refused.end())
-                test.refusals = std::move(of_test->second);
-            if (!module.attempts.empty()) {
-                const analysis::Verdict& verdict = verdicts.tests[i];
-                test.attempts = attempt_views(module, verdict, options_.secrets);
-                if (needs_attention(test.state)) {
-                    test.log = module.attempts[verdict.decisive.attempt].log;
-                    test.log_url = log_urls[verdict.decisive.attempt];
-                }
-                test.flaky = verdict.flaky;
-                test.fork_sensitive = verdict.fork_sensitive;
-            }
+            if (!module.attempts.empty()) add_attempts(test, module, verdicts.tests[i], log_urls);
             ++view.states[static_cast<size_t>(test.state)];
             view.cases.push_back(std::move(test));
         }
@@ -364,6 +341,46 @@ class ModelBuilder::Impl {
             view.reproduce = record.pseudo ? commands_.of(module_path, module_path, {})
                                            : commands_.of(record.id, module_path, record.name);
         return view;
+    }
+
+    // Device events of a module, by test.
+    struct DeviceUse {
+        std::unordered_map<std::string_view, parsers::Location> redirected;
+        std::unordered_map<std::string_view, Sites> redirections;
+        std::unordered_map<std::string_view, std::vector<RefusalView>> refusals;
+    };
+
+    void add_device_use(CaseView& test, DeviceUse& use) {
+        const bool in_focus = needs_attention(test.state);
+        if (const auto at = use.redirected.find(test.id); at != use.redirected.end() && in_focus) {
+            test.redirected_at =
+                fmt::format("{}:{}", links_.shown(at->second.file), at->second.line);
+            test.redirected_url = links_.resolve(at->second);
+        }
+        if (const auto own = use.redirections.find(test.id);
+            own != use.redirections.end() && in_focus)
+            test.redirections = redirection_views(own->second, kRedirectionsOfTest);
+        if (const auto own = use.refusals.find(test.id); own != use.refusals.end())
+            test.refusals = std::move(own->second);
+    }
+
+    void add_causes(CaseView& test, const CaseRecord& record, const store::StoredModule& module) {
+        test.diagnosis = ways_.diagnosis(record, module.diagnostics);
+        if (test.diagnosis)
+            for (DiagnosticAttemptView& attempt : test.diagnosis->attempts)
+                attempt.key_line = masked(attempt.key_line);
+        test.attribution = ways_.attribution(record);
+    }
+
+    void add_attempts(CaseView& test, const store::StoredModule& module,
+                      const analysis::Verdict& verdict, const std::vector<std::string>& log_urls) {
+        test.attempts = attempt_views(module, verdict, options_.secrets);
+        if (needs_attention(test.state)) {
+            test.log = module.attempts[verdict.decisive.attempt].log;
+            test.log_url = log_urls[verdict.decisive.attempt];
+        }
+        test.flaky = verdict.flaky;
+        test.fork_sensitive = verdict.fork_sensitive;
     }
 
     FailureView failure_view(const parsers::Failure& failure) {

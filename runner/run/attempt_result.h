@@ -1,5 +1,5 @@
-// Makes an attempt's result of its process's end and its files. Not here: storing it (recorder.h,
-// diagnose.h), parsing (parsers/attempt.h).
+// Makes an attempt's result of its process's end and its files. Not here: storing it
+// (recording/recorder.h, diagnose.h), parsing (parsers/attempt.h).
 #pragma once
 
 #include <filesystem>

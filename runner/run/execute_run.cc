@@ -22,7 +22,7 @@
 #include "runner/run/database_wait.h"
 #include "runner/run/diagnose.h"
 #include "runner/run/isolation/isolation.h"
-#include "runner/run/recorder.h"
+#include "runner/run/recording/recorder.h"
 #include "runner/run/reporting/reporting.h"
 #include "runner/run/warm.h"
 
@@ -62,15 +62,34 @@ display::DisplayedRun displayed_run(const Ready& ready, const Execution& executi
     return run;
 }
 
+void say_beginning(display::Display& display, const Ready& ready, size_t modules,
+                   const std::vector<std::string>& notes) {
+    display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
+                            counted(static_cast<long>(modules), "module"), ready.settings.jobs(),
+                            settings_words(ready)));
+    for (const auto& note : notes) display.say("note: " + printable(note));
+}
+
 // Null: it cannot be written.
 std::FILE* open_run_log(const fs::path& folder) {
     auto fd = open_to_append(folder / "run.log");
     return fd ? ::fdopen(fd->release(), "a") : nullptr;
 }
 
-plan::AttemptLimits attempt_limits(const Ready& ready, const archive::RunPlan& plan) {
-    return {ready.suite.limits.restarts, ready.settings.retries(), plan.maxfail,
-            ready.settings.seeds()};
+Recorder::Settings recorder_settings(const Ready& ready, const Execution& execution) {
+    const int seeds = ready.settings.seeds();
+    return {.origin = {.framework = ready.suite.framework, .isolation = isolation_of(ready)},
+            .limits = {.restarts = ready.suite.limits.restarts,
+                       .retries = ready.settings.retries(),
+                       .maxfail = execution.plan.maxfail,
+                       .seeds = seeds},
+            .confirmation = {.confirm_all = ready.settings.text(Setting::confirm) == "all",
+                             .gives_verdicts = !ready.child.keep_going,
+                             .evidence = execution.shared->evidence},
+            // With seeds a test is flaky that fails with one of the streams.
+            .tally = {.flaky_fails = execution.plan.flaky_fails || seeds > 0,
+                      .fail_on = execution.plan.fail_on,
+                      .expectations = execution.expectations}};
 }
 
 // Makes the executor's jobs from attempts, and knows the attempt of each job.
@@ -202,6 +221,12 @@ exec::RunFinished run_children(std::vector<exec::Job> first, Jobs& jobs, const R
     return finished;
 }
 
+exec::RunFinished none_started(size_t jobs, std::string reason) {
+    exec::RunFinished finished{true, std::move(reason), std::vector<size_t>(jobs)};
+    std::iota(finished.not_started.begin(), finished.not_started.end(), size_t{0});
+    return finished;
+}
+
 void print_unexpected_passes(const std::vector<std::string>& tests) {
     constexpr size_t kShown = 10;
     for (size_t i = 0; i < std::min(tests.size(), kShown); ++i)
@@ -229,69 +254,88 @@ Expected<void> delete_empty_run(store::Store& store, const archive::RunFolder& r
     });
 }
 
-Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
-                                    const Execution& execution, const Clock& clock,
-                                    SteadyTime since, const exec::RunFinished& finished,
-                                    Recorder& recorder, bool diagnosis_interrupted,
-                                    std::vector<WrittenFiles> writes) {
-    const archive::RunFolder& run = execution.run;
-    const auto saved = retry_while_busy(store, [&] { return recorder.save_pending(); });
-    if (!saved) return with_resume_advice(saved.error(), execution);
-    analysis::RunFacts facts = recorder.facts();
-    const bool enough = recorder.reached_maxfail();
-    facts.interrupted =
-        (finished.stopped && !recorder.fatal_error() && !enough) || diagnosis_interrupted;
-    facts.unexpected = facts.unexpected || !finished.not_started.empty();
-    facts.nothing_to_do = execution.plan.modules.empty();
-    const ExitCode code = analysis::exit_code(facts);
-    const std::chrono::duration<double> took = clock.steady() - since;
+// A run whose modules have all ended, or that was stopped.
+struct Executed {
+    exec::RunFinished finished;
+    RunTally tally;
+    bool reached_maxfail = false;
+    bool diagnosis_interrupted = false;
+    std::optional<Error> fatal_error;
+    std::vector<WrittenFiles> writes;
+    double seconds = 0;  // in this sitting
+
     // --maxfail leaves nothing out if the run's last test reached it.
-    const bool complete = !recorder.could_not_start() && !diagnosis_interrupted &&
-                          (!finished.stopped || (enough && finished.not_started.empty() &&
-                                                 !recorder.has_tests_to_resume()));
-    const auto print_unmatched = [&] {
-        print_unmatched_ids(recorder.unmatched(), ready);
-        if (code == ExitCode::nothing_selected) print_unmatched_keyword(execution.plan.keyword);
-    };
+    [[nodiscard]] bool complete() const {
+        const bool all_ran =
+            !finished.stopped ||
+            (reached_maxfail && finished.not_started.empty() && !tally.has_tests_to_resume);
+        return all_ran && !tally.could_not_start && !diagnosis_interrupted;
+    }
+    [[nodiscard]] ExitCode code(const archive::RunPlan& plan) const {
+        analysis::RunFacts facts = tally.facts;
+        facts.interrupted =
+            (finished.stopped && !fatal_error && !reached_maxfail) || diagnosis_interrupted;
+        facts.unexpected |= !finished.not_started.empty();
+        facts.nothing_to_do = plan.modules.empty();
+        return analysis::exit_code(facts);
+    }
+};
+
+Expected<void> store_end(store::Store& store, const archive::RunFolder& run,
+                         const store::RunEnd& end) {
+    const auto extent = store.extent_of(run.id);
+    return archive::record_end(run.folder, end,
+                               extent ? std::optional(extent->states) : std::nullopt)
+        .and_then(
+            [&] { return retry_while_busy(store, [&] { return store.finish_run(run.id, end); }); });
+}
+
+void print_unmatched(const RunTally& tally, const Ready& ready, const Execution& execution,
+                     ExitCode code) {
+    print_unmatched_ids(tally.unmatched, ready);
+    if (code == ExitCode::nothing_selected) print_unmatched_keyword(execution.plan.keyword);
+}
+
+// Stores the run's end and reports it.
+Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
+                                    const Execution& execution, Executed executed) {
+    const archive::RunFolder& run = execution.run;
+    const RunTally& tally = executed.tally;
+    const bool stopped = executed.finished.stopped;
+    const bool complete = executed.complete();
+    const ExitCode code = executed.code(execution.plan);
     const bool is_empty = code == ExitCode::nothing_selected ||
-                          (code == ExitCode::usage && recorder.facts().collected == 0);
+                          (code == ExitCode::usage && tally.facts.collected == 0);
     if (is_empty && complete && !execution.keep_empty)
         return delete_empty_run(store, run).map([&] {
-            print_unmatched();
+            print_unmatched(tally, ready, execution, code);
             return ExecutionResult{code, false};
         });
-    const store::RunEnd run_end{clock.wall(),
-                                execution.seconds_before + took.count(),
-                                complete,
-                                static_cast<int>(code),
-                                recorder.mismatches().empty(),
-                                recorder.mismatches(),
-                                finished.reason,
-                                std::move(writes)};
-    const auto counted_states = store.extent_of(run.id);
-    const auto closed =
-        archive::record_end(run.folder, run_end,
-                            counted_states ? std::optional(counted_states->states) : std::nullopt)
-            .and_then([&] {
-                return retry_while_busy(store, [&] { return store.finish_run(run.id, run_end); });
-            });
+    const auto closed = store_end(store, run,
+                                  {.finished = SystemClock().wall(),
+                                   .duration_s = execution.seconds_before + executed.seconds,
+                                   .complete = complete,
+                                   .exit_code = static_cast<int>(code),
+                                   .accounting_closed = tally.mismatches.empty(),
+                                   .mismatches = tally.mismatches,
+                                   .not_run_reason = executed.finished.reason,
+                                   .writes = std::move(executed.writes)});
     if (!closed && closed.error().kind == ErrorKind::interrupted)
         return with_resume_advice(closed.error(), execution);
-    if (!closed) return tl::unexpected(recorder.fatal_error().value_or(closed.error()));
+    if (!closed) return tl::unexpected(executed.fatal_error.value_or(closed.error()));
 
     if (auto reported = report_run(store, run, execution.extra); !reported)
         return tl::unexpected(reported.error());
-    print_unexpected_passes(recorder.unexpected_passes());
-    for (const auto& [mark, tests] : recorder.failed_on())
+    print_unexpected_passes(tally.unexpected_passes);
+    for (const auto& [mark, tests] : tally.failed_on)
         print("failed by --fail-on {}: {}\n", mark, counted(tests, "test"));
-    if (!finished.stopped) print_unmatched();
+    if (!stopped) print_unmatched(tally, ready, execution, code);
     if (!complete) display::print_resume_hint(run.id, run.results);
     if (complete && !execution.shard.empty())
         print("shard {}: `runner merge FOLDER...` makes one run of all shards; this one is {}\n",
               execution.shard, run.folder.string());
-    if (recorder.fatal_error()) return tl::unexpected(*recorder.fatal_error());
-    return ExecutionResult{code, true,
-                           finished.stopped ? std::vector<std::string>{} : recorder.unmatched()};
+    if (executed.fatal_error) return tl::unexpected(*executed.fatal_error);
+    return ExecutionResult{code, true, stopped ? std::vector<std::string>{} : tally.unmatched};
 }
 
 // Whether it was interrupted.
@@ -325,21 +369,13 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
                                          [&](std::string_view line) { notes.emplace_back(line); });
         !isolated)
         return tl::unexpected(isolated.error());
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(
-        open_run_log(folder), &std::fclose);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(open_run_log(folder),
+                                                                  &std::fclose);
     display::Display display(display_options(execution.verbosity, ready.settings, run_log.get()),
                              displayed_run(ready, execution));
-    display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
-                            counted(static_cast<long>(execution.plan.modules.size()), "module"),
-                            ready.settings.jobs(), settings_words(ready)));
-    for (const auto& note : notes) display.say("note: " + printable(note));
-
+    say_beginning(display, ready, execution.plan.modules.size(), notes);
     Recorder recorder(store, execution.run.id, execution.run.folder,
-                      {ready.suite.framework, attempt_limits(ready, execution.plan),
-                       execution.plan.flaky_fails, ready.settings.text(Setting::confirm) == "all",
-                       execution.plan.fail_on, !ready.child.keep_going, execution.shared->evidence,
-                       execution.expectations, isolation_of(ready)},
-                      execution.plan.modules);
+                      recorder_settings(ready, execution), execution.plan.modules);
     Jobs jobs(ready, execution);
     // The event loop must not wait: a later tick stores what a busy database refuses.
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};
@@ -354,23 +390,30 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
     if (is_first && shared.preload && !shared.preload->words.empty())
         display.say(printable(shared.preload->words));
     if (zygote && *zygote && shared.start_next) shared.start_next(*shared.preload);
-    std::vector<size_t> none_started(zygote ? 0 : first->size());
-    std::iota(none_started.begin(), none_started.end(), size_t{0});
-    const auto finished =
-        zygote ? run_children(std::move(*first), jobs, ready, clock, display, recorder,
-                              std::move(*zygote))
-               : exec::RunFinished{true, zygote.error().message, std::move(none_started)};
+    const size_t jobs_at_first = first->size();
+    exec::RunFinished finished = zygote ? run_children(std::move(*first), jobs, ready, clock,
+                                                       display, recorder, std::move(*zygote))
+                                        : none_started(jobs_at_first, zygote.error().message);
     for (const auto& done : recorder.close_unfinished_modules()) display.module_done(done);
     const bool ended = (!finished.stopped || recorder.reached_maxfail()) &&
-                       !recorder.fatal_error() && !recorder.could_not_start();
+                       !recorder.fatal_error() && !recorder.tally().could_not_start;
     const bool diagnosis_interrupted =
         ended && diagnose(ready, store, execution, clock, display, recorder);
     display.finish();
     execution.shared->evidence = recorder.evidence();
     std::vector<WrittenFiles> writes = execution.earlier_writes;
     if (ready.isolation) add_writes(writes, ready.isolation->writes());
-    return close_run(store, prepared, execution, clock, since, finished, recorder,
-                     diagnosis_interrupted, std::move(writes));
+    const auto saved = retry_while_busy(store, [&] { return recorder.save_pending(); });
+    if (!saved) return with_resume_advice(saved.error(), execution);
+    const std::chrono::duration<double> took = clock.steady() - since;
+    return close_run(store, prepared, execution,
+                     {.finished = std::move(finished),
+                      .tally = recorder.tally(),
+                      .reached_maxfail = recorder.reached_maxfail(),
+                      .diagnosis_interrupted = diagnosis_interrupted,
+                      .fatal_error = recorder.fatal_error(),
+                      .writes = std::move(writes),
+                      .seconds = took.count()});
 }
 
 }  // namespace compat::run

@@ -1,4 +1,4 @@
-#include "runner/run/recorder.h"
+#include "runner/run/recording/recorder.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -34,16 +34,14 @@ class RecorderTest : public testing::Test {
     }
 
     Recorder recorder(std::int64_t maxfail = 0) {
-        Recorder::Settings settings;
-        settings.limits.maxfail = maxfail;
-        return recorder(settings);
+        return recorder({.limits = {.maxfail = maxfail}});
     }
     Recorder recorder(Recorder::Settings settings) {
         return {store, "r", tree.root(), settings, modules};
     }
     // One that confirms each signature once, with all modules under way.
     Recorder confirming_once(plan::AttemptLimits limits = {}) {
-        auto made = recorder({Framework::unittest, limits, false, false});
+        auto made = recorder({.limits = limits, .confirmation = {.confirm_all = false}});
         for (size_t module = 0; module < modules.size(); ++module)
             EXPECT_TRUE(made.resume_module(module, {}).next);
         EXPECT_TRUE(made.begin().empty());
@@ -300,7 +298,7 @@ TEST_F(RecorderTest, WithRetriesAModuleConfirmsInItsRetryWhatOthersCannot) {
 // What a fresh process of one run has shown is not shown again in the command's next run.
 TEST_F(RecorderTest, AnEarlierRunsFreshProcessesConfirm) {
     message = "database is locked";
-    Recorder::Settings settings{Framework::unittest, {}, false, false};
+    Recorder::Settings settings{.confirmation = {.confirm_all = false}};
     const auto next_run = [&] {
         store = *store::Store::temporary();
         std::filesystem::remove_all(tree.root() / "modules");
@@ -315,16 +313,16 @@ TEST_F(RecorderTest, AnEarlierRunsFreshProcessesConfirm) {
         const Step own = ended(before, first(0), kFails);
         ASSERT_TRUE(own.next);
         EXPECT_TRUE(ended(before, *own.next, {{"x", State::errored}}).done);
-        settings.evidence = before.evidence();
+        settings.confirmation.evidence = before.evidence();
     }
     for (const bool confirm_all : {false, true}) {
         message = "database is locked";
-        settings.confirm_all = confirm_all;
+        settings.confirmation.confirm_all = confirm_all;
         auto r = next_run();
         EXPECT_EQ(ended(r, first(0), kFails).done.has_value(), !confirm_all);
         EXPECT_TRUE(ended(r, first(1), kFails).next) << "that test is another one";
     }
-    settings.confirm_all = false;
+    settings.confirmation.confirm_all = false;
     auto r = next_run();
     message = "another file is locked";
     EXPECT_TRUE(ended(r, first(0), kFails).next);
@@ -332,8 +330,8 @@ TEST_F(RecorderTest, AnEarlierRunsFreshProcessesConfirm) {
 
 TEST_F(RecorderTest, ARunThatGivesNoVerdictsConfirmsNothing) {
     message = "database is locked";
-    Recorder::Settings settings{Framework::unittest, {}, false, false};
-    settings.gives_verdicts = false;
+    const Recorder::Settings settings{
+        .confirmation = {.confirm_all = false, .gives_verdicts = false}};
     auto r = recorder(settings);
     (void)r.resume_module(0, {});
     (void)r.begin();
@@ -390,8 +388,8 @@ TEST_F(RecorderTest, ResumeConfirmsModulesThatWaitedWhenTheRunStopped) {
     (void)ended(r, first(0), kFails);
     (void)ended(r, first(1), kFails);
     EXPECT_EQ(r.close_unfinished_modules().size(), 2u);
-    EXPECT_TRUE(r.has_tests_to_resume());
-    auto resumed = recorder({Framework::unittest, {}, false, false});
+    EXPECT_TRUE(r.tally().has_tests_to_resume);
+    auto resumed = recorder({.confirmation = {.confirm_all = false}});
     for (size_t module = 0; module < 2; ++module)
         EXPECT_TRUE(waits(resumed.resume_module(module, stored(module))));
     const auto steps = resumed.begin();
@@ -400,7 +398,7 @@ TEST_F(RecorderTest, ResumeConfirmsModulesThatWaitedWhenTheRunStopped) {
     EXPECT_EQ(steps[0].next->module, 0u);
     EXPECT_EQ(all_steps(resumed, *steps[0].next, {{"x", State::errored}}).size(), 2u);
 
-    auto later = recorder({Framework::unittest, {}, false, false});
+    auto later = recorder({.confirmation = {.confirm_all = false}});
     EXPECT_TRUE(later.resume_module(0, stored(0)).done);
     EXPECT_TRUE(waits(later.resume_module(1, stored(1))));
     const auto known = later.begin();
@@ -412,12 +410,12 @@ TEST_F(RecorderTest, ResumeRepeatsAnInterruptedConfirmation) {
     auto r = recorder(1);
     r.begin();
     (void)ended(r, first(0), {{"x", State::errored}});
-    EXPECT_FALSE(r.has_tests_to_resume());
+    EXPECT_FALSE(r.tally().has_tests_to_resume);
     const Step step = ended(r, {0, 2, again, {"a.py::x"}}, {{"x", State::not_run}},
                             ProcessEnd::stopped("by a user"));
     ASSERT_TRUE(step.done);
     EXPECT_EQ(states(*step.done), "x=errored ") << "until then it counts";
-    EXPECT_TRUE(r.has_tests_to_resume());
+    EXPECT_TRUE(r.tally().has_tests_to_resume);
     const Step resumed = recorder().resume_module(0, stored(0));
     ASSERT_TRUE(resumed.next);
     EXPECT_EQ(resumed.next->kind, again);
@@ -427,12 +425,12 @@ TEST_F(RecorderTest, StoppedModulesKeepTheirForkedResults) {
     auto r = recorder(1);
     r.begin();
     (void)ended(r, first(0), {{"x", State::errored}, {"y", State::passed}});
-    EXPECT_FALSE(r.has_tests_to_resume());
+    EXPECT_FALSE(r.tally().has_tests_to_resume);
     const auto done = r.close_unfinished_modules();
     ASSERT_EQ(done.size(), 1u);
     EXPECT_EQ(states(done[0]), "x=errored y=passed ");
-    EXPECT_TRUE(r.has_tests_to_resume()) << "a resume confirms it";
-    EXPECT_TRUE(r.facts().unexpected);
+    EXPECT_TRUE(r.tally().has_tests_to_resume) << "a resume confirms it";
+    EXPECT_TRUE(r.tally().facts.unexpected);
 }
 
 TEST_F(RecorderTest, AnUnstoredAttemptIsReadFromItsFiles) {

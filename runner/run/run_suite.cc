@@ -38,10 +38,62 @@ void print_dry_run(const plan::Plan& plan) {
           counted(static_cast<long>(plan.jobs.size()), "module"));
 }
 
+Expected<RunResult> dry_run(NewRun& fresh, const RunRequest& request, const prepare::Say& say) {
+    return make_ready(fresh.ready, Need::modules, say)
+        .and_then([&] { return plan_new_run(fresh, request, {}); })
+        .map([](const plan::Plan& plan) { return print_dry_run(plan), RunResult{}; });
+}
+
+archive::RunFolder folder_of_new_run(const RunRequest& request, const std::string& series,
+                                     const fs::path& results) {
+    const WallTime now = SystemClock().wall();
+    std::string id =
+        request.part ? request.part->run : make_run_id(series, now, std::random_device{}());
+    return {id, results, results / "runs" / id, now};
+}
+
+// Errors: also usage, where pytest rejects an option.
+Expected<plan::Plan> plan_checked(const NewRun& fresh, const RunRequest& request,
+                                  const store::SuitePast& past) {
+    auto plan = plan_new_run(fresh, request, past);
+    if (!plan || request.options_checked || request.part) return plan;
+    return check_pytest_options(fresh.ready, *plan).map([&] { return std::move(*plan); });
+}
+
+// Makes the run's folder, for this process alone.
+Expected<archive::RunLock> claim_folder(const archive::RunFolder& run, bool is_part) {
+    if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
+    auto lock = archive::RunLock::acquire(run.folder);
+    if (lock && is_part && archive::has_record(run.folder))
+        return fail(ErrorKind::usage, "another runner began this shard meanwhile",
+                    "start it again: it goes on from its folder", run.folder.string());
+    return lock;
+}
+
+// Records and stores a run without results.
+Expected<void> begin_run(store::Store& store, const archive::RunFolder& run,
+                         const archive::RunPlan& plan, const store::RunInfo& info) {
+    std::vector<std::string> modules;
+    for (const auto& module : plan.modules) modules.push_back(module.path);
+    return archive::write_plan(run, plan)
+        .and_then([&] { return archive::record_run(run.folder, info); })
+        .and_then([&] { return archive::record_plan(run.folder, modules); })
+        .and_then([&] { return retry_while_busy(store, [&] { return store.begin_run(info); }); })
+        .and_then([&] {
+            return retry_while_busy(store, [&] { return store.plan_modules(run.id, modules); });
+        });
+}
+
+ExtraReports extra_reports(const RunRequest& request, const config::Settings& settings) {
+    ExtraReports extra = request.reports;
+    extra.issue_text = settings.on(Setting::issue_text);
+    extra.link = link_of(settings);
+    return extra;
+}
+
 }  // namespace
 
 Expected<RunResult> run_once(const RunRequest& request, const config::Invocation& invocation) {
-    const SystemClock clock;
     const auto say = [&](std::string_view line) {
         if (request.verbosity >= 0) print("{}\n", printable(line));
     };
@@ -49,81 +101,53 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     // What can be wrong is looked at before anything is written or takes long.
     auto fresh = open_new_run(request, invocation, say);
     if (!fresh) return tl::unexpected(fresh.error());
+    if (request.dry_run) return dry_run(*fresh, request, say);
     Ready& ready = fresh->ready;
-    if (request.dry_run) {
-        if (auto made = make_ready(ready, Need::modules, say); !made)
-            return tl::unexpected(made.error());
-        return plan_new_run(*fresh, request, {}).map([](const plan::Plan& plan) {
-            return print_dry_run(plan), RunResult{};
-        });
-    }
-
-    Execution execution;
-    if (request.shared) execution.shared = request.shared;
-    archive::RunFolder& run = execution.run;
-    run.results = fs::absolute(ready.settings.text(Setting::results));
     const bool is_shard = !request.shard.empty();
-    auto store =
-        is_shard ? archive::open_shard_results(run.results) : archive::open_results(run.results);
+    const fs::path results = fs::absolute(ready.settings.text(Setting::results));
+    auto store = is_shard ? archive::open_shard_results(results) : archive::open_results(results);
     if (!store) return tl::unexpected(store.error());
-    if (auto made = make_ready(ready, Need::children, say, execution.shared->prepared); !made)
+    const auto shared = request.shared ? request.shared : std::make_shared<SharedByRuns>();
+    if (auto made = make_ready(ready, Need::children, say, shared->prepared); !made)
         return tl::unexpected(made.error());
+    std::vector<std::string> notes;
     store::SuitePast past = is_shard
-                                ? past_of_results(run.results, ready.suite.name, execution.notes)
+                                ? past_of_results(results, ready.suite.name, notes)
                                 // A database that cannot be read is no reason not to run.
                                 : store->past_of(ready.suite.name).value_or(store::SuitePast{});
-    auto plan = plan_new_run(*fresh, request, past);
-    if (!plan) return tl::unexpected(plan.error());
-    if (!request.options_checked && !request.part)
-        if (auto accepted = check_pytest_options(ready, *plan); !accepted)
-            return tl::unexpected(accepted.error());
+    auto planned = plan_checked(*fresh, request, past);
+    if (!planned) return tl::unexpected(planned.error());
 
-    run.started = clock.wall();
-    run.id = request.part ? request.part->run
-                          : make_run_id(series_of(ready), run.started, std::random_device{}());
-    run.folder = run.results / "runs" / run.id;
+    const archive::RunFolder run = folder_of_new_run(request, series_of(ready), results);
     if (request.on_begin) request.on_begin(run.id);
     if (!is_shard)
         if (auto note = site::note_of_later_run(*store, series_of(ready), run.started);
             !note.empty())
-            execution.notes.push_back(std::move(note));
-    execution.plan = run_plan_of(*fresh, request);
-    for (auto& job : plan->jobs)
-        execution.plan.modules.push_back({std::move(job.module), std::move(job.only)});
-    std::move(plan->notes.begin(), plan->notes.end(), std::back_inserter(execution.notes));
-    execution.verbosity = request.verbosity;
-    execution.past = std::move(past);
-    if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
-    const auto lock = archive::RunLock::acquire(run.folder);
+            notes.push_back(std::move(note));
+    archive::RunPlan plan = run_plan_of(*fresh, request);
+    for (auto& job : planned->jobs)
+        plan.modules.push_back({std::move(job.module), std::move(job.only)});
+    std::move(planned->notes.begin(), planned->notes.end(), std::back_inserter(notes));
+    const auto lock = claim_folder(run, request.part.has_value());
     if (!lock) return tl::unexpected(lock.error());
-    if (request.part && archive::has_record(run.folder))
-        return fail(ErrorKind::usage, "another runner began this shard meanwhile",
-                    "start it again: it goes on from its folder", run.folder.string());
     auto info = info_of_new_run(*fresh, request, invocation, run);
     if (!info) return tl::unexpected(info.error());
-    info->plan = plan->id;
-    execution.expectations = analysis::expectations_of(*info);
-    if (!fresh->expectations.note.empty()) execution.notes.push_back(fresh->expectations.note);
-    std::vector<std::string> modules;
-    for (const auto& module : execution.plan.modules) modules.push_back(module.path);
+    info->plan = planned->id;
+    if (!fresh->expectations.note.empty()) notes.push_back(fresh->expectations.note);
     exec::block_termination_signals();  // an interrupt from here on is stored
-    const auto begun =
-        archive::write_plan(run, execution.plan)
-            .and_then([&] { return archive::record_run(run.folder, *info); })
-            .and_then([&] { return archive::record_plan(run.folder, modules); })
-            .and_then(
-                [&] { return retry_while_busy(*store, [&] { return store->begin_run(*info); }); })
-            .and_then([&] {
-                return retry_while_busy(*store,
-                                        [&] { return store->plan_modules(run.id, modules); });
-            });
-    if (!begun) return tl::unexpected(begun.error());
-    execution.keep_empty = request.keep_empty || is_shard;
-    execution.shard = request.shard;
-    execution.extra = request.reports;
-    execution.extra.issue_text = ready.settings.on(Setting::issue_text);
-    execution.extra.link = link_of(ready.settings);
-    const auto executed = execute_run(ready, *store, execution);
+    if (auto begun = begin_run(*store, run, plan, *info); !begun)
+        return tl::unexpected(begun.error());
+    const auto executed = execute_run(ready, *store,
+                                      {.run = run,
+                                       .plan = std::move(plan),
+                                       .notes = std::move(notes),
+                                       .past = std::move(past),
+                                       .verbosity = request.verbosity,
+                                       .keep_empty = request.keep_empty || is_shard,
+                                       .shard = request.shard,
+                                       .extra = extra_reports(request, ready.settings),
+                                       .expectations = analysis::expectations_of(*info),
+                                       .shared = shared});
     if (!executed) return tl::unexpected(executed.error());
     if (!executed->stored) return RunResult{executed->code, {}, {}};
     return RunResult{executed->code, run.id, std::move(*store), executed->unmatched};

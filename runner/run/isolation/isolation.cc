@@ -87,7 +87,76 @@ void note_idle_options(const config::Settings& settings, const prepare::Say& say
     }
 }
 
+fs::path cache_of(const Ready& ready) { return fs::absolute(ready.settings.text(Setting::cache)); }
+
+SandboxPlan sandbox_plan(const Ready& ready, const SourceCopy& source, const fs::path& home,
+                         const fs::path& folder, const fs::path& attempts) {
+    const auto& child = ready.child;
+    SandboxPlan plan;
+    std::error_code error;
+    plan.visible = {program_path().parent_path().parent_path(),
+                    ready.share.harness.parent_path(),
+                    fs::canonical(ready.share.harness, error),
+                    fs::canonical(child.harness, error).parent_path(),
+                    prefix_of(child.python),
+                    prefix_of(fs::canonical(child.python, error)),
+                    cache_of(ready),
+                    source.from,
+                    folder};
+    if (!child.shim_library.empty()) plan.visible.push_back(child.shim_library.parent_path());
+    std::erase_if(plan.visible, [&](const auto& path) { return !fs::exists(path, error); });
+    plan.source = {source.to, source.from};
+    for (const auto& link : source.links)
+        if (fs::exists(link, error)) plan.in_source.push_back(link);
+    plan.home = {home, kSandboxHome};
+    plan.attempts = attempts;
+    plan.homes = homes_of_user();
+    plan.network = ready.settings.on(Setting::network);
+    plan.tmp_bytes = ready.settings.bytes(Setting::tmp_size);
+    return plan;
+}
+
 }  // namespace
+
+Expected<void> Isolation::copy_source_of(const Ready& ready, const prepare::Say& say) {
+    const SystemClock clock;
+    const SteadyTime since = clock.steady();
+    const std::string& how = ready.settings.text(Setting::isolation);
+    const fs::path root = without_slash(ready.child.root);
+    source_.from = root;
+    source_.is_mounted = how == "sandbox";
+    source_.to = folder_ / kSourceCopies / root.relative_path();
+    const fs::path results = fs::absolute(ready.settings.text(Setting::results));
+    for (const fs::path& other : {without_slash(results), without_slash(cache_of(ready)),
+                                  without_slash(prefix_of(ready.child.python))})
+        if (other != root && is_inside(other, root)) source_.links.push_back(other);
+    if (auto copied = copy_source(source_); !copied) return copied;
+    const std::chrono::duration<double> took = clock.steady() - since;
+    say(fmt::format("isolation {}: copied {} of the source ({}{}) in {}", how,
+                    counted(source_.files, "file"),
+                    size_words(static_cast<std::uint64_t>(source_.bytes)),
+                    source_.shared > 0 ? ", shared with it" : "", format_duration(took)));
+    return {};
+}
+
+Expected<void> Isolation::enter_tree(plan::ChildSettings& child, const fs::path& home) {
+    auto tmp = make_tmp(folder_);
+    if (!tmp) return tl::unexpected(tmp.error());
+    child.root = source_.to;
+    child.private_variables = private_variables(home, tmp->path());
+    tmp_.emplace(std::move(*tmp));
+    return {};
+}
+
+Expected<void> Isolation::enter_sandbox(plan::ChildSettings& child, const SandboxPlan& plan) {
+    auto sandbox = make_sandbox(plan);
+    if (!sandbox) return tl::unexpected(sandbox.error());
+    sandbox_ = std::move(*sandbox);
+    child.inherited = variables_for_sandbox(child.inherited, plan.network);
+    child.private_variables = private_variables(kSandboxHome, kSandboxTmp);
+    if (!plan.network) child.private_variables.emplace_back("COMPAT_NO_NETWORK", "1");
+    return {};
+}
 
 Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::path& attempts,
                                 const prepare::Say& say) {
@@ -99,66 +168,15 @@ Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::
     made->folder_ = folder / kFolder;
     remove_leftovers(made->folder_);
     const fs::path home = made->folder_ / "home";
-    if (auto ok = make_home(home); !ok) return ok;
-    if (auto ok = make_directories(attempts); !ok) return ok;
-
-    const SystemClock clock;
-    const SteadyTime since = clock.steady();
-    const fs::path root = without_slash(ready.child.root);
-    SourceCopy& source = made->source_;
-    source.from = root;
-    source.is_mounted = how == "sandbox";
-    source.to = made->folder_ / kSourceCopies / root.relative_path();
-    const fs::path results = fs::absolute(ready.settings.text(Setting::results));
-    const fs::path cache = fs::absolute(ready.settings.text(Setting::cache));
-    for (const fs::path& other : {without_slash(results), without_slash(cache),
-                                  without_slash(prefix_of(ready.child.python))})
-        if (other != root && is_inside(other, root)) source.links.push_back(other);
-    if (auto copied = copy_source(source); !copied) return copied;
-    const std::chrono::duration<double> took = clock.steady() - since;
-    say(fmt::format("isolation {}: copied {} of the source ({}{}) in {}", how,
-                    counted(source.files, "file"),
-                    size_words(static_cast<std::uint64_t>(source.bytes)),
-                    source.shared > 0 ? ", shared with it" : "", format_duration(took)));
-
-    auto& child = ready.child;
-    if (how == "tree") {
-        auto tmp = make_tmp(made->folder_);
-        if (!tmp) return tl::unexpected(tmp.error());
-        child.root = source.to;
-        child.private_variables = private_variables(home, tmp->path());
-        made->tmp_.emplace(std::move(*tmp));
-    } else {
-        SandboxPlan plan;
-        std::error_code error;
-        plan.visible = {program_path().parent_path().parent_path(),
-                        ready.share.harness.parent_path(),
-                        fs::canonical(ready.share.harness, error),
-                        fs::canonical(child.harness, error).parent_path(),
-                        prefix_of(child.python),
-                        prefix_of(fs::canonical(child.python, error)),
-                        cache,
-                        root,
-                        folder};
-        if (!child.shim_library.empty()) plan.visible.push_back(child.shim_library.parent_path());
-        std::erase_if(plan.visible, [&](const auto& path) { return !fs::exists(path, error); });
-        plan.source = {source.to, root};
-        for (const auto& link : source.links)
-            if (fs::exists(link, error)) plan.in_source.push_back(link);
-        plan.home = {home, kSandboxHome};
-        plan.attempts = attempts;
-        plan.homes = homes_of_user();
-        plan.network = ready.settings.on(Setting::network);
-        plan.tmp_bytes = ready.settings.bytes(Setting::tmp_size);
-        auto sandbox = make_sandbox(plan);
-        if (!sandbox) return tl::unexpected(sandbox.error());
-        made->sandbox_ = std::move(*sandbox);
-        child.inherited = variables_for_sandbox(child.inherited, plan.network);
-        child.private_variables = private_variables(kSandboxHome, kSandboxTmp);
-        if (!plan.network) child.private_variables.emplace_back("COMPAT_NO_NETWORK", "1");
-    }
-    ready.isolation = std::move(made);
-    return {};
+    return make_home(home)
+        .and_then([&] { return make_directories(attempts); })
+        .and_then([&] { return made->copy_source_of(ready, say); })
+        .and_then([&] {
+            if (how == "tree") return made->enter_tree(ready.child, home);
+            return made->enter_sandbox(ready.child,
+                                       sandbox_plan(ready, made->source_, home, folder, attempts));
+        })
+        .map([&] { ready.isolation = std::move(made); });
 }
 
 Isolation::~Isolation() {

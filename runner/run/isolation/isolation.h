@@ -44,6 +44,11 @@ class Isolation {
 
   private:
     Isolation() = default;
+    [[nodiscard]] Expected<void> copy_source_of(const Ready& ready, const prepare::Say& say);
+    [[nodiscard]] Expected<void> enter_tree(plan::ChildSettings& child,
+                                            const std::filesystem::path& home);
+    [[nodiscard]] Expected<void> enter_sandbox(plan::ChildSettings& child, const SandboxPlan& plan);
+
     std::filesystem::path folder_;        // the source's copy and HOME
     std::optional<TemporaryFolder> tmp_;  // TMPDIR outside a sandbox; empty: in one
     SourceCopy source_;

@@ -131,6 +131,45 @@ Expected<std::string> find_bwrap() {
     return found.string();
 }
 
+// Options that mount folders, and of these the ones that a fork's fresh folders would cover.
+struct Mounts {
+    std::vector<std::string> words;
+    std::vector<std::string> kept{};
+
+    void bind(const char* option, const fs::path& from, const fs::path& to) {
+        add(words, {option, from, to});
+        keep(to);
+    }
+    void keep(const fs::path& path) {
+        if (is_covered(path) && std::find(kept.begin(), kept.end(), path.string()) == kept.end())
+            kept.push_back(path.string());
+    }
+};
+
+// The folders that are made, with their modes.
+nlohmann::json add_fresh_folders(std::vector<std::string>& words, std::uint64_t bytes) {
+    nlohmann::json fresh = nlohmann::json::array();
+    std::error_code error;
+    for (const auto& [path, mode] : kFresh)
+        if (fs::is_directory(path, error) || path == "/dev/shm") {
+            add(words, {"--perms", std::string(mode), "--size", std::to_string(bytes)});
+            add(words, {"--tmpfs", std::string(path)});
+            fresh.push_back({path, mode});
+        }
+    return fresh;
+}
+
+// Sorted: a later mount covers what lies below it.
+std::vector<fs::path> with_targets_of_links(std::vector<fs::path> paths) {
+    std::error_code error;
+    for (std::size_t i = 0, given = paths.size(); i < given; ++i)
+        if (fs::path real = fs::canonical(paths[i], error); !error)
+            paths.push_back(std::move(real));
+    std::sort(paths.begin(), paths.end());
+    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+    return paths;
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& plan) {
@@ -139,70 +178,40 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
     const auto bwrap = find_bwrap();
     if (!bwrap) return tl::unexpected(bwrap.error());
     auto made = std::make_shared<exec::Sandbox>();
-    auto& words = made->argv = namespaces(*bwrap, plan.network);
+    Mounts mounts{namespaces(*bwrap, plan.network)};
+    auto& words = mounts.words;
+    std::error_code error;
     add(words, {"--ro-bind", "/", "/"});
     add_devices(words);
     add(words, {"--proc", exec::process_folder()});
-    const std::string size = std::to_string(plan.tmp_bytes);
-    std::error_code error;
-    nlohmann::json fresh = nlohmann::json::array();
-    for (const auto& [path, mode] : kFresh)
-        if (fs::is_directory(path, error) || path == "/dev/shm") {
-            add(words, {"--perms", std::string(mode), "--size", size});
-            add(words, {"--tmpfs", std::string(path)});
-            fresh.push_back({path, mode});
-        }
-    nlohmann::json keep = nlohmann::json::array();
-    std::vector<fs::path> kept;
-    const auto note = [&](const fs::path& path) {
-        if (is_covered(path)) kept.push_back(path);
-    };
+    const nlohmann::json fresh = add_fresh_folders(words, plan.tmp_bytes);
     for (const fs::path resolver : kResolvers)
-        if (plan.network && fs::exists(resolver, error)) {
-            add(words, {"--ro-bind", resolver, resolver});
-            note(resolver);
-        }
+        if (plan.network && fs::exists(resolver, error))
+            mounts.bind("--ro-bind", resolver, resolver);
     for (const auto& home : plan.homes) hide_credentials(words, home);
-
-    std::vector<fs::path> visible = plan.visible;
-    // Where links lead, too.
-    for (const auto& path : plan.visible)
-        if (const fs::path real = fs::canonical(path, error); !error) visible.push_back(real);
-    // Outer folders first: a later mount covers what lies below it.
-    std::sort(visible.begin(), visible.end());
-    visible.erase(std::unique(visible.begin(), visible.end()), visible.end());
-    for (const auto& path : visible)
-        if (is_covered(path)) {
-            add(words, {"--ro-bind", path, path});
-            note(path);
-        }
-    for (const auto& [from, to] : {plan.source, plan.home}) {
-        if (from.empty()) continue;
-        add(words, {"--bind", from, to});
-        note(to);
-    }
+    for (const auto& path : with_targets_of_links(plan.visible))
+        if (is_covered(path)) mounts.bind("--ro-bind", path, path);
+    for (const auto& [from, to] : {plan.source, plan.home})
+        if (!from.empty()) mounts.bind("--bind", from, to);
     for (const auto& path : plan.in_source) add(words, {"--ro-bind", path, path});
     if (!plan.attempts.empty()) {
         made->of_server = {"--bind", plan.attempts, plan.attempts};
-        note(plan.attempts);
+        mounts.keep(plan.attempts);
     }
     // Made by --dev, in memory and without a limit. What is mounted below it is as before.
     add(words, {"--remount-ro", "/dev"});
-    for (const auto& path : kept)
-        if (std::find(keep.begin(), keep.end(), path.string()) == keep.end())
-            keep.push_back(path.string());
+    made->argv = std::move(words);
     made->init = {program_path().string()};
     std::vector<std::string> init = made->init;
     init.emplace_back(exec::kInitWord);
-    made->forked = nlohmann::json{
-        {"init", init},
-        {"held", exec::kHeldVariable},
-        {"fresh", std::move(fresh)},
-        {"keep", std::move(keep)},
-        {"bytes", plan.tmp_bytes},
-        {"attempts", plan.attempts.string()},
-        {"network",
-         plan.network}}.dump();
+    made->forked = nlohmann::json{{"init", init},
+                                  {"held", exec::kHeldVariable},
+                                  {"fresh", fresh},
+                                  {"keep", mounts.kept},
+                                  {"bytes", plan.tmp_bytes},
+                                  {"attempts", plan.attempts.string()},
+                                  {"network", plan.network}}
+                       .dump();
     return made;
 }
 

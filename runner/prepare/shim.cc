@@ -212,12 +212,59 @@ print(json.dumps(answer))
                 "", environment.python.string());
 }
 
+namespace {
+
+constexpr auto kPolicy = std::launch::async | std::launch::deferred;
+
+// A step that needs an environment and runs beside other steps. Deferred if no thread starts.
+template <class Result>
+class StepBeside {
+  public:
+    using Work = std::function<Expected<Result>(const Environment&)>;
+    explicit StepBeside(Work work) : work_(std::move(work)) {}
+
+    // Only the first call counts.
+    void start(const Environment& environment) {
+        if (result_.valid()) return;
+        environment_ = environment;
+        result_ = std::async(kPolicy, [this] { return work_(environment_); });
+    }
+    [[nodiscard]] bool is_under_way() const {
+        return result_.valid() &&
+               result_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
+    }
+    [[nodiscard]] const Environment& environment() const { return environment_; }
+    [[nodiscard]] Expected<Result> get() { return result_.get(); }
+
+  private:
+    Work work_;
+    Environment environment_;
+    std::future<Expected<Result>> result_;  // destroyed before what its thread reads
+};
+
+bool has_local_source(const suites::Suite& suite, const Options& options) {
+    return !options.root.empty() || suite.source.kind == suites::SourceKind::path ||
+           suite.source.kind == suites::SourceKind::debian;
+}
+
+Expected<void> find_devices(Prepared& prepared, const Share& share) {
+    auto devices = std::async(kPolicy, [&]() -> std::string {
+        if (prepared.shim_library.empty()) return {};
+        return probe_devices(prepared.environment, prepared.shim_library).value_or("");
+    });
+    auto accelerator = accelerator_of(prepared.environment, share);
+    prepared.devices = devices.get();
+    if (!accelerator) return tl::unexpected(accelerator.error());
+    prepared.accelerator = std::move(*accelerator);
+    return {};
+}
+
+}  // namespace
+
 Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, const Share& share,
                            const Cache& cache, const Say& say) {
-    const auto kind = suite.source.kind;
-    const bool is_local = !options.root.empty() || kind == suites::SourceKind::path ||
-                          kind == suites::SourceKind::debian;
-    const bool from_pypi = !is_local && kind != suites::SourceKind::git;
+    const bool is_local = has_local_source(suite, options);
+    const bool from_pypi = !is_local && suite.source.kind != suites::SourceKind::git;
     const bool with_shim =
         options.shim && !options.source_only && traits_of(suite.framework).in_python;
     std::mutex one_line_at_a_time;
@@ -226,24 +273,13 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
         say(line);
     };
     // The source needs only pip. Compiling the shim takes as long as the downloads, and needs only
-    // torch. A future is destroyed before what its thread reads. Deferred if no thread starts.
-    constexpr auto kPolicy = std::launch::async | std::launch::deferred;
-    Environment pip_environment, shim_environment;
-    std::future<Expected<Source>> source;
-    std::future<Expected<fs::path>> shim;
-    const auto start_source = [&](const Environment& environment) {
-        if (source.valid()) return;
-        pip_environment = environment;
-        source = std::async(kPolicy, [&] {
-            return get_source(suite, options, pip_environment, share, cache, say_line);
-        });
-    };
-    const auto start_shim = [&](const Environment& environment) {
-        if (!with_shim || shim.valid()) return;
-        shim_environment = environment;
-        shim =
-            std::async(kPolicy, [&] { return get_shim(shim_environment, share, cache, say_line); });
-    };
+    // torch.
+    StepBeside<Source> source([&](const Environment& environment) {
+        return get_source(suite, options, environment, share, cache, say_line);
+    });
+    StepBeside<fs::path> shim([&](const Environment& environment) {
+        return get_shim(environment, share, cache, say_line);
+    });
 
     Prepared prepared;
     // An error of a source that is here needs no environment and no shim.
@@ -253,23 +289,21 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
         prepared.source = std::move(*local);
     }
     if (!options.source_only || from_pypi) {
-        auto environment = make_environment(suite, options, share, cache, say_line,
-                                            [&](const Environment& unfinished) {
-                                                if (!is_local) start_source(unfinished);
-                                                if (!unfinished.torch_version.empty())
-                                                    start_shim(unfinished);
-                                            });
+        const auto start_steps = [&](const Environment& unfinished) {
+            if (!is_local) source.start(unfinished);
+            if (with_shim && !unfinished.torch_version.empty()) shim.start(unfinished);
+        };
+        auto environment = make_environment(suite, options, share, cache, say_line, start_steps);
         if (!environment) {
-            using namespace std::chrono_literals;
-            if (source.valid() && source.wait_for(0s) == std::future_status::timeout)
+            if (source.is_under_way())
                 say_line("the environment could not be made; waiting for the source");
             return tl::unexpected(environment.error());
         }
         prepared.environment = std::move(*environment);
     }
-    start_shim(prepared.environment);
+    if (with_shim) shim.start(prepared.environment);
     if (!is_local) {
-        start_source(prepared.environment);
+        source.start(prepared.environment);
         auto fetched = source.get();
         if (!fetched) return tl::unexpected(fetched.error());
         prepared.source = std::move(*fetched);
@@ -278,21 +312,13 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
 
     if (with_shim) {
         // A requirement may have replaced torch.
-        auto library = have_one_torch(shim_environment, prepared.environment)
+        auto library = have_one_torch(shim.environment(), prepared.environment)
                            ? shim.get()
                            : get_shim(prepared.environment, share, cache, say_line);
         if (!library) return tl::unexpected(library.error());
         prepared.shim_library = std::move(*library);
     }
-    auto devices = std::async(kPolicy, [&]() -> std::string {
-        if (prepared.shim_library.empty()) return {};
-        return probe_devices(prepared.environment, prepared.shim_library).value_or("");
-    });
-    auto accelerator = accelerator_of(prepared.environment, share);
-    prepared.devices = devices.get();
-    if (!accelerator) return tl::unexpected(accelerator.error());
-    prepared.accelerator = std::move(*accelerator);
-    return prepared;
+    return find_devices(prepared, share).map([&] { return std::move(prepared); });
 }
 
 }  // namespace compat::prepare

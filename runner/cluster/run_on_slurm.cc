@@ -35,6 +35,7 @@ using config::Setting;
 
 namespace {
 
+constexpr const char* kPlanName = "plan.json";
 constexpr std::size_t kShardsAtFirst = 8;  // while no duration is known
 // Slurm is asked ever more rarely: a controller serves many.
 constexpr std::chrono::milliseconds kFirstPause{500};
@@ -134,7 +135,7 @@ class Wait {
                     ErrorKind::environment, "Slurm gives no answer: " + to_line(seen.error()),
                     fmt::format("the job {} may still run; when it has ended, `runner merge "
                                 "--plan {} --allow-missing` makes the run",
-                                job_.id, (job_.folder / "plan.json").string()));
+                                job_.id, (job_.folder / kPlanName).string()));
             return {};
         }
         answered_ = Clock::now();
@@ -291,6 +292,29 @@ void say_out_of_memory(const archive::ShardReasons& reasons, const Lines& say) {
                             reason));
 }
 
+// Waits until the job is over. True: it was cancelled.
+Expected<bool> wait_for(Job& job, const fs::path& results, const Lines& say) {
+    Wait wait(job, results, say);
+    const auto waited = wait.until_over();
+    wait.hand_over_signals();
+    if (!waited) return tl::unexpected(waited.error());
+    say_out_of_memory(wait.reasons(), say);
+    return wait.cancelled();
+}
+
+Expected<run::RunResult> merge_job(const Job& job, const run::RunRequest& request,
+                                   const config::Settings& settings, const fs::path& results,
+                                   config::Invocation invocation) {
+    MergeRequest merge;
+    merge.plan = (job.folder / kPlanName).string();
+    merge.allow_missing = true;
+    merge.reasons = (job.folder / "reasons.json").string();
+    merge.reports = request.reports;
+    merge.reports.issue_text = settings.on(Setting::issue_text);
+    invocation.flags[Setting::results] = results.string();
+    return merge_into_run(merge, invocation);
+}
+
 }  // namespace
 
 Expected<run::RunResult> run_on_slurm(const run::RunRequest& request,
@@ -312,7 +336,7 @@ Expected<run::RunResult> run_on_slurm(const run::RunRequest& request,
     job.folder =
         results / "slurm" / make_run_id("job", SystemClock().wall(), std::random_device{}());
     if (auto made = make_directories(job.folder); !made) return tl::unexpected(made.error());
-    const fs::path file = job.folder / "plan.json";
+    const fs::path file = job.folder / kPlanName;
     const auto planned = plan_shards(plan_request(request, *settings, file), invocation)
                              .and_then([&](ExitCode) { return archive::read_shard_plan(file); })
                              .and_then([&](archive::ShardPlan plan) {
@@ -335,31 +359,12 @@ Expected<run::RunResult> run_on_slurm(const run::RunRequest& request,
     }
     job.id = std::move(*id);
     say(fmt::format("submitted the Slurm job {}; its files: {}", job.id, job.folder.string()));
-
-    bool cancelled = false;
-    archive::ShardReasons reasons;
-    {
-        Wait wait(job, results, say);
-        const auto waited = wait.until_over();
-        wait.hand_over_signals();
-        if (!waited) return tl::unexpected(waited.error());
-        cancelled = wait.cancelled();
-        reasons = wait.reasons();
-    }
-    say_out_of_memory(reasons, say);
-
-    MergeRequest merge;
-    merge.plan = file.string();
-    merge.allow_missing = true;
-    merge.reasons = (job.folder / "reasons.json").string();
-    merge.reports = request.reports;
-    merge.reports.issue_text = settings->on(Setting::issue_text);
-    config::Invocation merging = invocation;
-    merging.flags[Setting::results] = results.string();
-    auto run = merge_into_run(merge, merging);
+    const auto cancelled = wait_for(job, results, say);
+    if (!cancelled) return tl::unexpected(cancelled.error());
+    auto run = merge_job(job, request, *settings, results, invocation);
     if (!run) return run;
     tidy(job, results, *run);
-    if (cancelled) run->code = ExitCode::interrupted;
+    if (*cancelled) run->code = ExitCode::interrupted;
     return run;
 }
 

@@ -91,20 +91,41 @@ store::RunInfo run_info(const ImportRequest& request, const config::Invocation& 
     return info;
 }
 
-// Completes a run by what its files hold, and returns the command's exit code.
-ExitCode complete(store::StoredRun& run, const archive::ImportSums& sums) {
+// Completes a run by what its files hold.
+void complete(store::StoredRun& run, const archive::ImportSums& sums) {
     analysis::RunFacts facts;
     facts.collected = static_cast<long>(sums.collected);
     facts.unaccounted = !sums.mismatches.empty();
     facts.unexpected = !sums.unexpected.empty();
-    const ExitCode code = analysis::exit_code(facts);
     run.info.framework = fmt::format("{}", fmt::join(sums.frameworks, "+"));
     run.end->finished = SystemClock().wall();
     run.end->duration_s = run.duration_s = sums.duration_s;
-    run.end->exit_code = static_cast<int>(code);
+    run.end->exit_code = static_cast<int>(analysis::exit_code(facts));
     run.end->accounting_closed = sums.mismatches.empty();
     run.end->mismatches = sums.mismatches;
-    return code;
+}
+
+// Reads the files once, in the transaction that stores them.
+Expected<archive::ImportSums> store_files(store::Store& store, store::StoredRun& run,
+                                          const fs::path& folder,
+                                          const std::vector<archive::ImportedFile>& files,
+                                          archive::TempOutput& output) {
+    archive::ImportSums sums;
+    const auto added = store.add_run(run, [&](const store::ModuleVisitor& see) -> Expected<void> {
+        auto read = archive::read_imported_modules(files, run.info.started, see);
+        if (!read) return tl::unexpected(read.error());
+        sums = std::move(*read);
+        if (sums.frameworks.empty())
+            return fail(ErrorKind::usage, "no results in these files",
+                        sums.notes.empty() ? first_unread(files) : sums.notes.front());
+        complete(run, sums);
+        return archive::record_run(folder, run.info)
+            .and_then([&] { return archive::record_end(folder, *run.end); })
+            .map([&] { output.hold(); });
+    });
+    if (!added) return tl::unexpected(added.error());
+    output.keep();
+    return sums;
 }
 
 }  // namespace
@@ -146,34 +167,18 @@ Expected<ExitCode> import_results(const ImportRequest& request,
     store::StoredRun stored{
         run_info(request, invocation, *settings, run, series, *files),
         store::RunEnd{.finished = run.started, .mismatches = {}, .not_run_reason = {}}, 0};
-    // The files are read once, in the transaction that stores them.
-    archive::ImportSums sums;
-    ExitCode code = ExitCode::ok;
-    const auto added =
-        store->add_run(stored, [&](const store::ModuleVisitor& see) -> Expected<void> {
-            if (auto read = archive::read_imported_modules(*files, run.started, see))
-                sums = std::move(*read);
-            else
-                return tl::unexpected(read.error());
-            if (sums.frameworks.empty())
-                return fail(ErrorKind::usage, "no results in these files",
-                            sums.notes.empty() ? first_unread(*files) : sums.notes.front());
-            code = complete(stored, sums);
-            return archive::record_run(run.folder, stored.info)
-                .and_then([&] { return archive::record_end(run.folder, *stored.end); })
-                .map([&] { made.hold(); });
-        });
-    if (!added) return tl::unexpected(added.error());
-    made.keep();
+    const auto sums = store_files(*store, stored, run.folder, *files, made);
+    if (!sums) return tl::unexpected(sums.error());
     if (auto note = site::note_of_later_run(*store, series, run.started); !note.empty())
         notes.insert(notes.begin(), std::move(note));
     print_notes(notes);
-    print_notes(sums.notes);
+    print_notes(sums->notes);
     for (const auto& file : *files)
         print("{}: {}\n", printable(file.name),
               file.unread.empty() ? std::string(name_of(file.dialect)) : printable(file.unread));
-    if (auto reported = report_run(*store, run); !reported) return tl::unexpected(reported.error());
-    return code;
+    return report_run(*store, run).map([&] {
+        return static_cast<ExitCode>(stored.end->exit_code);
+    });
 }
 
 }  // namespace compat::run

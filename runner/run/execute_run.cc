@@ -151,26 +151,21 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
             first.push_back(std::move(job));
         });
     };
-    const auto resume_module = [&](size_t module, std::vector<store::JobResult> found,
-                                   size_t diagnostics) {
-        return take(recorder.resume_module(module, std::move(found), diagnostics));
-    };
+    const auto& modules = execution.plan.modules;
     std::map<std::string_view, size_t> places;
-    for (size_t i = 0; i < execution.plan.modules.size(); ++i)
+    for (size_t i = 0; i < modules.size(); ++i)
         if (execution.resumed)
-            places.emplace(execution.plan.modules[i].path, i);
-        else if (auto taken = resume_module(i, {}, 0); !taken)
+            places.emplace(modules[i].path, i);
+        else if (auto taken = take(recorder.resume_module(i, {})); !taken)
             return tl::unexpected(taken.error());
+    const auto resume = [&](store::StoredModule module) -> Expected<void> {
+        const auto place = places.find(module.path);
+        if (place == places.end()) return {};
+        return take(recorder.resume_module(place->second, std::move(module.attempts),
+                                           module.diagnostics.size()));
+    };
     if (execution.resumed)
-        if (auto seen = store.each_module(execution.run.id,
-                                          [&](store::StoredModule module) -> Expected<void> {
-                                              const auto place = places.find(module.path);
-                                              if (place == places.end()) return {};
-                                              return resume_module(place->second,
-                                                                   std::move(module.attempts),
-                                                                   module.diagnostics.size());
-                                          });
-            !seen)
+        if (auto seen = store.each_module(execution.run.id, resume); !seen)
             return tl::unexpected(seen.error());
     for (Step& step : recorder.begin())
         if (auto taken = take(std::move(step)); !taken) return tl::unexpected(taken.error());

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "runner/base/text.h"
-#include "runner/cli/candidates.h"
+#include "runner/cli/options/candidates.h"
 #include "runner/cli/command_line.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"

@@ -1,4 +1,4 @@
-#include "runner/cli/candidates.h"
+#include "runner/cli/options/candidates.h"
 
 #include <algorithm>
 #include <array>

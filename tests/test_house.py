@@ -35,7 +35,7 @@ ARROWS = {
     "runner/slurm": {"prepare", "base"},
     "runner/exec": {"base"},
     "parsers": {"base"},
-    "runner/store": {"parsers", "base"},
+    "runner/store": {"analysis", "parsers", "base"},
     "runner/analysis": {"parsers", "base"},
     "reports": {"store", "analysis", "parsers", "base"},
     "runner/config": {"suites", "prepare", "base"},

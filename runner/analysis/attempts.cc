@@ -55,28 +55,12 @@ std::vector<Row> gather(const std::vector<Attempt>& attempts) {
 }
 
 Verdict marked(const std::vector<Attempt>& attempts, Row row) {
-    Verdict verdict;
-    const bool good = row_of(attempts, row.decisive).state == State::passed;
-    const bool broken = needs_attention(row_of(attempts, row.decisive).state);
-    std::array<bool, 2> in_forks{};  // whether it was good in one, whether it broke in one
+    std::vector<ResultInAttempt> results;
     for (const CaseAttempt& at : row.attempts)
-        if (const State state = row_of(attempts, at).state;
-            state != State::not_run && attempts[at.attempt].record->forked)
-            in_forks[needs_attention(state)] = true;
-    const bool forks_differ = in_forks[0] && in_forks[1];
-    for (const CaseAttempt& at : row.attempts) {
-        const State state = row_of(attempts, at).state;
-        const bool forked = attempts[at.attempt].record->forked;
-        if (state == State::not_run || at.attempt == row.decisive.attempt) continue;
-        if (forked && !forks_differ && !attempts[row.decisive.attempt].record->forked) {
-            verdict.fork_sensitive = verdict.fork_sensitive || needs_attention(state) != broken;
-        } else {
-            verdict.flaky = verdict.flaky || (good && needs_attention(state));
-        }
-    }
-    verdict.attempts = std::move(row.attempts);
-    verdict.decisive = row.decisive;
-    return verdict;
+        results.push_back({row_of(attempts, at).state, attempts[at.attempt].record->forked,
+                           at.attempt == row.decisive.attempt});
+    const auto [flaky, fork_sensitive] = stability_of(results);
+    return {std::move(row.attempts), row.decisive, flaky, fork_sensitive};
 }
 
 const CaseRecord* first_of(const ModuleRecord& record, State state) {
@@ -159,6 +143,26 @@ void merge_module_fields(ModuleRecord& merged, const std::vector<Attempt>& attem
 }
 
 }  // namespace
+
+Stability stability_of(std::span<const ResultInAttempt> results) {
+    ResultInAttempt verdict;
+    std::array<bool, 2> in_forks{};  // whether it was good in one, whether it broke in one
+    for (const ResultInAttempt& result : results) {
+        if (result.decides) verdict = result;
+        if (result.state != State::not_run && result.forked)
+            in_forks[needs_attention(result.state)] = true;
+    }
+    const bool forks_differ = in_forks[0] && in_forks[1];
+    Stability stability;
+    for (const auto& [state, forked, decides] : results) {
+        if (state == State::not_run || decides) continue;
+        if (forked && !forks_differ && !verdict.forked)
+            stability.fork_sensitive |= needs_attention(state) != needs_attention(verdict.state);
+        else
+            stability.flaky |= verdict.state == State::passed && needs_attention(state);
+    }
+    return stability;
+}
 
 Verdicts verdicts_of_one(ModuleRecord record) {
     Verdicts all;

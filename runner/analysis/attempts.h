@@ -2,6 +2,7 @@
 // tests are flaky. Pure. Not for which attempt comes next (runner/plan/retry_policy.h).
 #pragma once
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,9 +26,24 @@ struct CaseAttempt {
 struct Verdict {
     std::vector<CaseAttempt> attempts;  // in order
     CaseAttempt decisive;
+    bool flaky = false;  // as in Stability
+    bool fork_sensitive = false;
+};
+
+// A test's result in one attempt.
+struct ResultInAttempt {
+    parsers::State state = parsers::State::not_run;
+    bool forked = false;   // the attempt's process was a fork
+    bool decides = false;  // the attempt decides the test's verdict
+};
+
+struct Stability {
     bool flaky = false;           // passed after it had broken in a process of the same kind
     bool fork_sensitive = false;  // broke either only in a fork or only in a fresh process
 };
+
+// What one test's results in all attempts but the diagnostic ones say. One of them decides.
+[[nodiscard]] Stability stability_of(std::span<const ResultInAttempt> results);
 
 struct Verdicts {
     // Each test once, with its result in the last attempt that reached it, in the order in which

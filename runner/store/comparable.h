@@ -48,11 +48,6 @@ template <class Past, class Run>
 // As an SQL condition; where `run`'s subset and the options in it are bound.
 inline constexpr std::string_view kCovers = "run.subset IN ('[]', ?{}, ?{})";
 
-// RunInfo::gives_verdicts of a row of `run` by this name, as an SQL condition.
-[[nodiscard]] inline std::string gives_verdicts(std::string_view row) {
-    return fmt::format("(NOT {0}.keep_going AND {0}.seeds = 0)", row);
-}
-
 // The one of `before`, complete runs with the key of `run` from the newest on, that `run` is
 // compared with: one that repeats it (--repeat, A/A) only if there is no other. The end if there is
 // none.

@@ -137,7 +137,7 @@ Expected<void> each_failure(const Store& store, std::string_view run,
 
 Expected<std::vector<std::int64_t>> flaky_results(const Store& store, std::string_view run) {
     return reading(store, run, [](Database& database, std::int64_t id) {
-        Statement row = database.prepare(retried_results("other.run = ?1"));
+        Statement row = database.prepare("SELECT id FROM result WHERE run = ? AND flaky = 1");
         row.bind(1, id);
         std::vector<std::int64_t> results;
         while (row.step()) results.push_back(row.integer(0));
@@ -304,11 +304,10 @@ Expected<std::vector<std::string>> newest_by_device(const Store& store, const Ru
                 FROM run
                 JOIN suite ON suite.id = run.suite
                 WHERE suite.name = ?1 AND subset = ?2 AND isolation = ?3 AND network = ?4
-                    AND complete = 1 AND shard = ''
-                    AND {})
+                    AND complete = 1 AND shard = '' AND gives_verdicts)
             WHERE age = 1
             ORDER BY started_ms DESC, id DESC)sql",
-                                                     fmt::join(settings, ", "), gives_verdicts("run")));
+                                                     fmt::join(settings, ", ")));
         row.bind_all(run.suite, to_column(run.subset), run.isolation, run.network);
         return names_in(row);
     });

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "runner/base/version.h"
-#include "runner/store/comparable.h"
 #include "runner/store/edge.h"
 #include "runner/store/json_column.h"
 #include "runner/store/store_impl.h"
@@ -183,8 +182,7 @@ std::vector<GapKey> scanned_before(Database& database, std::string_view device,
 std::string is_later() {
     return "later.id > run.id AND later.suite = run.suite AND later.device = run.device AND "
            "later.simulated IS run.simulated AND later.shim >= run.shim AND "
-           "later.finished_ms IS NOT NULL AND " +
-           gives_verdicts("later") +
+           "later.finished_ms IS NOT NULL AND later.gives_verdicts"
            " AND (later.fallback <= run.fallback OR gap.kind <> 'op_unsupported')";
 }
 

@@ -8,7 +8,6 @@
 
 #include "runner/base/exit_code.h"
 #include "runner/base/files/run_folder_name.h"
-#include "runner/store/comparable.h"
 #include "runner/store/reader.h"
 
 namespace compat::store {
@@ -58,8 +57,8 @@ std::vector<std::string> newest(Database& database, std::string_view suite, std:
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE {}
-            ORDER BY {} DESC, started_ms DESC, run.id DESC LIMIT ?2 OFFSET ?3)sql",
-        where_named(), gives_verdicts("run")));
+            ORDER BY gives_verdicts DESC, started_ms DESC, run.id DESC LIMIT ?2 OFFSET ?3)sql",
+        where_named()));
     row.bind_all(suite, limit, offset);
     return column(row);
 }
@@ -165,28 +164,6 @@ std::optional<Store::LaterRun> later_run_in(Database& database, std::string_view
     row.bind_all(series, std::int64_t{started.time_since_epoch().count()});
     if (!row.step()) return std::nullopt;
     return Store::LaterRun{row.text(0), wall_time(row.integer(1))};
-}
-
-std::string retried_results(std::string_view which) {
-    // As analysis::verdicts_of: a failure in a fork that a fresh process does not repeat is of the
-    // fork, unless forks themselves differ.
-    return fmt::format(R"sql(
-            SELECT DISTINCT decided.id
-            FROM result AS other
-            CROSS JOIN attempt AS its ON its.id = other.attempt AND its.kind <> 'diagnostic'
-            CROSS JOIN result AS decided ON decided.test = other.test AND decided.run = other.run
-                AND decided.verdict = 1 AND decided.state = 'passed'
-            CROSS JOIN attempt AS decides ON decides.id = decided.attempt
-            WHERE {} AND other.verdict = 0
-                AND other.state IN ('failed', 'errored', 'crashed', 'timed_out')
-                AND (NOT its.forked OR decides.forked OR EXISTS (
-                    SELECT 1
-                    FROM result AS third
-                    JOIN attempt AS fork ON fork.id = third.attempt AND fork.forked
-                        AND fork.kind <> 'diagnostic'
-                    WHERE third.test = other.test AND third.run = other.run
-                        AND third.state IN ('passed', 'skipped', 'xfailed', 'xpassed'))))sql",
-                       which);
 }
 
 std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
@@ -333,19 +310,18 @@ Store::Extent extent_in(Database& database, std::int64_t run) {
 constexpr int kOtherWays = 20;
 
 std::vector<std::int64_t> other_ways_of(Database& database, std::int64_t run) {
-    Statement row = database.prepare(fmt::format(R"sql(
+    Statement row = database.prepare(R"sql(
             SELECT other.id
             FROM run
             JOIN run AS other ON other.suite = run.suite AND other.id <> run.id
                 AND other.commit_id = run.commit_id AND other.torch = run.torch
             WHERE run.id = ?1 AND run.commit_id <> '' AND NOT run.dirty AND NOT other.dirty
-                AND other.complete = 1 AND {}
+                AND other.complete = 1 AND other.gives_verdicts
                 AND json_array_length(other.rerun_argv) > 0
                 AND NOT (other.shim = run.shim AND other.device = run.device
                     AND other.simulated IS run.simulated AND other.policy = run.policy
                     AND other.fallback = run.fallback)
-            ORDER BY other.id DESC LIMIT ?2)sql",
-                                                 gives_verdicts("other")));
+            ORDER BY other.id DESC LIMIT ?2)sql");
     row.bind_all(run, kOtherWays);
     std::vector<std::int64_t> runs;
     while (row.step()) runs.push_back(row.integer(0));
@@ -396,9 +372,10 @@ SuitePast past_of(Database& database, std::string_view suite) {
             FROM module
             CROSS JOIN run ON run.id = module.run
             WHERE module.suite = known.suite AND module.path = known.path
-                AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id) AND {}
+                AND EXISTS (SELECT 1 FROM attempt WHERE attempt.module = module.id)
+                AND run.gives_verdicts
             {}) AS last_ten)sql",
-                                           kPart, gives_verdicts("run"), kLatest);
+                                           kPart, kLatest);
     const std::string failed = fmt::format(R"sql(
             (SELECT max(failed)
             FROM {0}
@@ -439,12 +416,12 @@ SuitePast past_of(Database& database, std::string_view suite) {
                 CROSS JOIN run ON run.id = last_ten.run
                     AND json_extract(run.fingerprint, '$.settings.confirm') = 'new'
                     AND json_extract(run.fingerprint, '$.settings.retries') = '0'
-                    AND {})
+                    AND run.gives_verdicts)
                 END
             FROM (SELECT suite, path, {} AS duration, {} AS whole_duration, {} AS failed
                 FROM known
                 WHERE path IS NOT NULL) AS past)sql",
-        kLatest, gives_verdicts("run"), duration(""), duration("AND sharded = 0"), failed));
+        kLatest, duration(""), duration("AND sharded = 0"), failed));
     row.bind(1, suite);
     SuitePast past;
     while (row.step()) {

@@ -33,9 +33,6 @@ namespace compat::store {
 [[nodiscard]] std::vector<std::int64_t> other_ways_of(Database& database, std::int64_t run);
 [[nodiscard]] std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run,
                                                     std::string_view test);
-// SELECT of the results that passed after they had failed in a process of the same kind (flaky).
-// `which`: a condition on their earlier results, `other`.
-[[nodiscard]] std::string retried_results(std::string_view which);
 [[nodiscard]] SuitePast past_of(Database& database, std::string_view suite);
 
 }  // namespace compat::store

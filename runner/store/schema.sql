@@ -63,7 +63,8 @@ CREATE TABLE run (
     "column" TEXT NOT NULL DEFAULT '',
     exercised_good INTEGER NOT NULL DEFAULT 0,
     exercised_broken INTEGER NOT NULL DEFAULT 0,
-    subset TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(subset)));
+    subset TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(subset)),
+    gives_verdicts INTEGER NOT NULL DEFAULT 1);
 CREATE INDEX run_by_time ON run (started_ms);
 CREATE INDEX run_by_series ON run (suite, series, started_ms);
 
@@ -164,7 +165,9 @@ CREATE TABLE result (                            -- a test in an attempt
     started     INTEGER NOT NULL,                -- 1: the framework began it
     call_state  TEXT,                            -- what the framework said of its call, if not `state`
     pseudo      INTEGER NOT NULL,                 -- 1: a row that is not a test (`<module>`)
-    started_ms INTEGER);
+    started_ms INTEGER,
+    flaky INTEGER NOT NULL DEFAULT 0,
+    used_accelerator INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX result_by_attempt ON result (attempt);
 CREATE INDEX result_by_state ON result (run, verdict, state);
 
@@ -365,6 +368,7 @@ CREATE TABLE optimizer_step (                    -- steps in processes that are 
     count    INTEGER NOT NULL                    -- added up over the ranks
 );
 CREATE INDEX optimizer_step_by_attempt ON optimizer_step (attempt);
+CREATE INDEX flaky_results ON result (run) WHERE flaky = 1;
 
 CREATE VIEW v_gap AS
 SELECT gap.symbol, gap.kind, gap.device, gap.simulated, gap.severity, gap.status,

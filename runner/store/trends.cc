@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <set>
-
 #include "runner/store/edge.h"
 #include "runner/store/queries.h"
 #include "runner/store/reader.h"
@@ -68,7 +66,7 @@ Expected<std::vector<TestResult>> results_of_test(const Store& store, std::strin
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<TestResult>> {
         Statement row = database.prepare(R"sql(
-            SELECT run.name, result.id, result.state
+            SELECT run.name, result.id, result.state, result.flaky
             FROM test
             CROSS JOIN run ON run.suite = test.suite
             CROSS JOIN result ON result.run = run.id AND result.test = test.id
@@ -77,15 +75,8 @@ Expected<std::vector<TestResult>> results_of_test(const Store& store, std::strin
             ORDER BY run.started_ms, run.id)sql");
         row.bind(1, test);
         std::vector<TestResult> results;
-        while (row.step()) results.push_back({row.text(0), row.integer(1), state_column(row, 2)});
-        Statement retried = database.prepare(
-            retried_results("(other.run, other.test) IN ("
-                            "SELECT run.id, test.id FROM test JOIN run ON run.suite = test.suite "
-                            "WHERE case_id = ?1)"));
-        retried.bind(1, test);
-        std::set<std::int64_t> ids;
-        while (retried.step()) ids.insert(retried.integer(0));
-        for (TestResult& result : results) result.retried = ids.contains(result.result);
+        while (row.step())
+            results.push_back({row.text(0), row.integer(1), state_column(row, 2), row.flag(3)});
         return results;
     });
 }

@@ -6,9 +6,13 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "runner/analysis/attempts.h"
+#include "runner/analysis/comparison.h"
+#include "runner/analysis/marks.h"
 #include "runner/base/run/run_fields.h"
 #include "runner/store/attempt_fields.h"
 #include "runner/store/json_column.h"
+#include "runner/store/reader.h"
 
 namespace compat::store {
 
@@ -101,10 +105,16 @@ class JobWriter {
           texts_(database, "SELECT id FROM text WHERE hash = ? AND content = ?",
                  "INSERT INTO text (hash, content) VALUES (?, ?)"),
           result_(database.prepare(R"sql(
-            INSERT INTO result (run, attempt, test, verdict, state, phase, reason,
-                duration_s, file, line, started, call_state, pseudo, started_ms)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
-          overrule_(database.prepare("UPDATE result SET verdict = 0 WHERE test = ? AND run = ?")),
+            INSERT INTO result (run, attempt, test, verdict, flaky, used_accelerator, state,
+                phase, reason, duration_s, file, line, started, call_state, pseudo, started_ms)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
+          overrule_(database.prepare(
+              "UPDATE result SET verdict = 0, flaky = 0 WHERE test = ? AND run = ?")),
+          earlier_(database.prepare(R"sql(
+            SELECT state, forked
+            FROM result
+            JOIN attempt ON attempt.id = result.attempt AND kind <> 'diagnostic'
+            WHERE test = ? AND run = ?)sql")),
           known_(
               database.prepare("SELECT 1 FROM result WHERE test = ? AND run = ? AND verdict = 1")),
           reached_(database.prepare(
@@ -122,22 +132,25 @@ class JobWriter {
         if (job.attempt > 1 && job.kind != AttemptKind::diagnostic) {
             Statement outdated = database_.prepare(
                 R"sql(
-            UPDATE result SET verdict = 0
+            UPDATE result SET verdict = 0, flaky = 0
             WHERE pseudo = 1 AND (?1 OR state = 'not_run')
                 AND attempt IN (SELECT id FROM attempt WHERE module = ?2))sql");
             outdated.bind_all(job.kind == AttemptKind::whole, module);
             outdated.run();
         }
         attempt_ = add_attempt(module, job);
-        for (const CaseRecord& record : job.record.cases) {
+        const std::vector<bool> used = analysis::used_accelerator(job.record);
+        for (size_t i = 0; i < job.record.cases.size(); ++i) {
+            const CaseRecord& record = job.record.cases[i];
             const auto test = tests_.id(record.id, suite_, record.name);
             cases_.emplace(record.id, test);
-            const bool decisive = decides(job, record, test);
-            if (decisive && job.attempt > 1) {
+            Decisions decided{decides(job, record, test), false, used[i]};
+            if (decided.verdict && job.attempt > 1) {
+                decided.flaky = is_flaky(job, record, test);
                 overrule_.bind_all(test, run_);
                 overrule_.run();
             }
-            add_case(record, test, decisive);
+            add_case(record, test, decided);
         }
         add_device_events(job.record);
         add_findings(job);
@@ -187,13 +200,28 @@ class JobWriter {
         return !(record.pseudo && repeats_some_tests(job.kind)) || any(known_, test);
     }
 
-    void add_case(const CaseRecord& record, std::int64_t test, bool decides) {
+    // A verdict of the job, seen beside the test's earlier results.
+    bool is_flaky(const JobResult& job, const CaseRecord& record, std::int64_t test) {
+        std::vector<analysis::ResultInAttempt> results{{record.state, job.record.forked, true}};
+        earlier_.bind_all(test, run_);
+        while (earlier_.step())
+            results.push_back({state_column(earlier_, 0), earlier_.flag(1), false});
+        earlier_.reset();
+        return analysis::stability_of(results).flaky;
+    }
+
+    // As the columns of `result`.
+    struct Decisions {
+        bool verdict = false, flaky = false, used_accelerator = false;
+    };
+
+    void add_case(const CaseRecord& record, std::int64_t test, const Decisions& decided) {
         const auto& file = record.location.file;
-        result_.bind_all(run_, attempt_, test, decides, name_of(record.state),
-                         name_of(record.phase), record.reason, record.duration_s,
-                         file.empty() ? std::nullopt : std::optional(file_id(file)),
-                         record.location.line, record.started, word_of(record.call_state),
-                         record.pseudo, record.started_ms);
+        result_.bind_all(
+            run_, attempt_, test, decided.verdict, decided.flaky, decided.used_accelerator,
+            name_of(record.state), name_of(record.phase), record.reason, record.duration_s,
+            file.empty() ? std::nullopt : std::optional(file_id(file)), record.location.line,
+            record.started, word_of(record.call_state), record.pseudo, record.started_ms);
         result_.run();
         const auto result = database_.last_row_id();
         if (record.failure) add_failure(*record.failure, result, std::nullopt, false);
@@ -287,12 +315,18 @@ class JobWriter {
 
     // Triggers update those of the run.
     void count_verdicts(std::int64_t module) {
+        const auto in_state = [](std::string_view condition) {
+            return fmt::format("count(*) FILTER (WHERE {})", condition);
+        };
         std::vector<std::string> counts;
         for (const auto state : parsers::kStateNames)
-            counts.push_back(fmt::format("count(*) FILTER (WHERE state = '{}')", state));
+            counts.push_back(in_state(fmt::format("state = '{}'", state)));
+        for (const auto kind : {analysis::StateKind::good, analysis::StateKind::broken})
+            counts.push_back(
+                in_state(fmt::format("used_accelerator AND state IN ({})", states_of(kind))));
         Statement count = database_.prepare(fmt::format(
             R"sql(
-            UPDATE module SET ({}) = (
+            UPDATE module SET ({}, exercised_good, exercised_broken) = (
                 SELECT {}
                 FROM attempt
                 JOIN result ON result.attempt = attempt.id
@@ -301,40 +335,15 @@ class JobWriter {
             fmt::join(parsers::kStateNames, ", "), fmt::join(counts, ", ")));
         count.bind(1, module);
         count.run();
-        count_exercised(module);
     }
 
-    // As analysis::used_accelerator; migration 17 does the same for older rows.
-    void count_exercised(std::int64_t module) {
-        Statement count = database_.prepare(R"sql(
-            UPDATE module SET (exercised_good, exercised_broken) = (
-                SELECT count(*) FILTER (WHERE state IN ('passed', 'xfailed', 'xpassed')),
-                    count(*) FILTER (WHERE state IN
-                        ('failed', 'errored', 'crashed', 'timed_out'))
-                FROM (
-                    SELECT attempt.id AS attempt, device_event.test
-                    FROM attempt
-                    CROSS JOIN device_event ON device_event.attempt = attempt.id
-                    CROSS JOIN site ON site.id = device_event.site AND site.kind IN
-                        ('redirect', 'fold', 'override', 'fallback', 'refusal')
-                    WHERE attempt.module = ?1 AND attempt.shim IS NOT NULL
-                    UNION
-                    SELECT attempt, test
-                    FROM (
-                        SELECT attempt.id AS attempt, kernel_count.test, kernel_count.device,
-                            coalesce(nullif(json_extract(attempt.shim, '$.simulated'), ''),
-                                json_extract(attempt.shim, '$.host')) AS target
-                        FROM attempt
-                        CROSS JOIN kernel_count ON kernel_count.attempt = attempt.id
-                            AND kernel_count.count > 0
-                        WHERE attempt.module = ?1 AND attempt.shim IS NOT NULL)
-                    WHERE target <> 'cpu' AND (device = target OR device GLOB target || ':*')
-                ) AS used
-                CROSS JOIN result ON result.test = used.test AND result.run = ?2
-                    AND result.attempt = used.attempt AND result.verdict = 1)
-            WHERE id = ?1)sql");
-        count.bind_all(module, run_);
-        count.run();
+    // "'passed', 'xfailed', 'xpassed'"
+    static std::string states_of(analysis::StateKind kind) {
+        std::vector<std::string> states;
+        for (const auto name : parsers::kStateNames)
+            if (analysis::kind_of(*parsers::state_of(name)) == kind)
+                states.push_back(fmt::format("'{}'", name));
+        return fmt::format("{}", fmt::join(states, ", "));
     }
 
     std::int64_t text_id(const std::string& text) { return texts_.id(text_hash(text), text); }
@@ -358,6 +367,7 @@ class JobWriter {
     Interned texts_;
     Statement result_;
     Statement overrule_;
+    Statement earlier_;
     Statement known_;
     Statement reached_;
     Statement subtest_;
@@ -374,6 +384,7 @@ void write_run(Database& database, const RunInfo& info) {
     run_fields(info, [&](const RunField& field, const auto&) {
         columns.push_back(fmt::format("\"{}\"", field.column));
     });
+    columns.emplace_back("gives_verdicts");
     Statement add = database.prepare(
         fmt::format("INSERT INTO run ({}) VALUES ({})", fmt::join(columns, ", "),
                     fmt::join(std::vector<std::string>(columns.size(), "?"), ", ")));
@@ -393,6 +404,7 @@ void write_run(Database& database, const RunInfo& info) {
         else
             add.bind(place, to_column(value));
     });
+    add.bind(++place, info.gives_verdicts());
     add.run();
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "runner/base/files.h"
+#include "runner/store/compared_runs.h"
 #include "runner/store/store_impl.h"
 #include "tests/bench/good.h"
 
@@ -92,6 +93,15 @@ int main(int argc, char** argv) {
     if (is_new) timed("writing 300 runs of 5,000 results", [&] { fill(store); });
     timed("listing them", [&] { good(store.runs()); });
     timed("the past of the suite", [&] { good(store.past_of("bench")); });
+    timed("the modules of 100 runs", [&] {
+        for (int run = 0; run < 100; ++run)
+            good(store.each_module(fmt::format("run-{}", run),
+                                   [](StoredModule) -> Expected<void> { return {}; }));
+    });
+    timed("the flaky tests of 300 runs", [&] {
+        for (int run = 0; run < kRuns; ++run)
+            good(flaky_results(store, fmt::format("run-{}", run)));
+    });
     const std::string id = fmt::format("sub-tests-{}", good(store.runs()).size());
     good(store.begin_run(info(id, kRuns + 1)));
     good(store.save_job(id, job(0, 1, kSubtests)));

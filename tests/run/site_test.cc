@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runner/analysis/marks.h"
 #include "runner/config/settings_table.h"
 #include "runner/site/blame.h"
 #include "runner/site/last_night.h"
@@ -180,38 +179,6 @@ TEST_F(SiteTest, TheMatrixCountsWhatChanged) {
     EXPECT_EQ(view->breaks[0].first.at(0).id, "a.py::t1");
     EXPECT_EQ(view->breaks[1].last_good, "nightly-1");
     EXPECT_THAT(view->breaks[0].first.at(0).error, testing::HasSubstr("AssertionError"));
-}
-
-TEST_F(SiteTest, TheStoreCountsAsAnalysisDoesWhichTestsExercisedTheDevice) {
-    const std::string id = "r";
-    ASSERT_TRUE(store.begin_run(store::samples::run(id, 1)));
-    ASSERT_TRUE(store.save_job(id, store::samples::job("a.py")));
-    store::JobResult job = store::samples::job("b.py");
-    job.record.shim.emplace();
-    job.record.shim->host = "cuda";
-    job.record.kernels.clear();
-    for (std::size_t i = 0; i < job.record.cases.size(); ++i)
-        job.record.kernels.push_back({job.record.cases[i].id,
-                                      i % 3 == 0   ? "cuda:1"
-                                      : i % 3 == 1 ? "cudax"
-                                                   : "cpu",
-                                      1});
-    ASSERT_TRUE(store.save_job(id, job));
-    std::int64_t good = 0, broken = 0;
-    ASSERT_TRUE(store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
-        const auto& record = module.attempts.at(0).record;
-        const auto used = analysis::used_accelerator(record);
-        for (std::size_t i = 0; i < used.size(); ++i) {
-            if (!used[i]) continue;
-            good += analysis::kind_of(record.cases[i].state) == analysis::StateKind::good;
-            broken += analysis::kind_of(record.cases[i].state) == analysis::StateKind::broken;
-        }
-        return {};
-    }));
-    EXPECT_GT(good, 0);
-    EXPECT_GT(broken, 0);
-    EXPECT_EQ(store.runs()->front().exercised_good, good);
-    EXPECT_EQ(store.runs()->front().exercised_broken, broken);
 }
 
 TEST(LastNight, NamesTheCellsThatCouldNotRun) {

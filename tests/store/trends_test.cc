@@ -83,8 +83,6 @@ TEST_F(TrendsTest, ModulesKeepTheOrderInWhichTheyWerePlanned) {
     EXPECT_THAT(paths, ElementsAre("c.py", "a.py", "b.py", "0.py"));
 }
 
-// Which tests exercised the device is analysis::used_accelerator's to say: tests/run/site_test.cc
-// compares both.
 TEST_F(TrendsTest, TestsThatExercisedTheDeviceAreCountedByModuleAndRun) {
     JobResult used = job("a.py", {{"kernel", State::passed},
                                   {"refused", State::failed},

@@ -63,6 +63,8 @@ RULES = [
     ("parsers do no I/O", ["parsers"], r"#include <(fstream|filesystem|cstdio|iostream|unistd\.h|fcntl\.h|sys/.*)>", (),
      "#include <fstream>"),
     ("only store includes sqlite3.h", ALL, r"sqlite3\.h", ("runner/store",), "#include <sqlite3.h>"),
+    ("the store reads columns by name", ["runner/store"], r"\.(integer|real|text|flag|is_null)\([^)]", ("runner/store/query.h",),
+     "run.torch = row.text(16);"),
     ("renderers never include the store", ["reports"], r'#include "runner/store', ("reports/model.cc", "reports/gap_model.cc", "reports/ways.cc", "reports/overview/past_runs.cc"),
      '#include "runner/store/store.h"'),
     ("exec knows no test framework", ["runner/exec"], r"(?i)unittest|pytest|gtest", (), 'argv = {"pytest"};'),

@@ -8,20 +8,17 @@
 #include <numeric>
 #include <tuple>
 
+#include "runner/analysis/attempts.h"
 #include "runner/store/comparable.h"
 #include "runner/store/edge.h"
 #include "runner/store/json_column.h"
 #include "runner/store/queries.h"
-#include "runner/store/reader.h"
+#include "runner/store/query.h"
 #include "runner/store/store_impl.h"
 
 namespace compat::store {
 
 namespace {
-
-// States in which a failure decides.
-constexpr std::array kBrokenStates{parsers::State::failed, parsers::State::errored,
-                                   parsers::State::crashed, parsers::State::timed_out};
 
 // Calls `read(database, row of the run)`.
 template <class Read>
@@ -35,19 +32,18 @@ auto reading(const Store& store, std::string_view run, Read read) {
     });
 }
 
-// The test's own failure before that of a sub-test, the first before further ones.
-auto precedence(const Statement& row) {
-    return std::tuple(row.flag(3), row.flag(4), row.integer(5));
-}
+// A failure of a verdict. The test's own comes before that of a sub-test, the first before further
+// ones.
+struct VerdictFailure {
+    FailureRow failure;
+    bool of_subtest = false, also = false;
+    std::int64_t id = 0;
 
-std::vector<std::string> names_in(Statement& row) {
-    std::vector<std::string> names;
-    while (row.step()) names.push_back(row.text(0));
-    return names;
-}
+    [[nodiscard]] auto precedence() const { return std::tuple(of_subtest, also, id); }
+};
 
-// Runs before `run` that are comparable with it and also fulfil `condition`, newest first. Columns:
-// the name, `columns`, the counts of states, the number of modules.
+// Runs before `run` that are comparable with it and also fulfil `condition`, newest first, with
+// `columns`.
 Statement newest_before(Database& database, const RunInfo& run, int limit, std::string_view columns,
                         std::string_view condition) {
     std::vector<std::string> alike;  // "(run.series) IS ?1"
@@ -57,13 +53,13 @@ Statement newest_before(Database& database, const RunInfo& run, int limit, std::
     const std::size_t next = alike.size() + 1;
     Statement row = database.prepare(fmt::format(
         R"sql(
-            SELECT run.name, {}, {}, modules
+            SELECT run.name, {}
             FROM run
             JOIN suite ON suite.id = run.suite
             WHERE {} AND {} AND started_ms <= ?{} AND run.name <> ?{} AND {}
             ORDER BY started_ms DESC, run.id DESC LIMIT ?{})sql",
-        columns, fmt::join(parsers::kStateNames, ", "), fmt::join(alike, " AND "), condition, next,
-        next + 1, fmt::format(kCovers, next + 2, next + 3), next + 4));
+        columns, fmt::join(alike, " AND "), condition, next, next + 1,
+        fmt::format(kCovers, next + 2, next + 3), next + 4));
     int place = 0;
     each_separating(run, [&](const std::string&, const auto& value) { row.bind(++place, value); });
     row.bind(++place, std::int64_t{run.started.time_since_epoch().count()});
@@ -74,27 +70,28 @@ Statement newest_before(Database& database, const RunInfo& run, int limit, std::
     return row;
 }
 
-// From the columns that begin at `first`.
-StateCounts states_of(const Statement& row, int first) {
-    StateCounts states{};
-    for (std::size_t i = 0; i < states.size(); ++i)
-        states[i] = row.integer(first + static_cast<int>(i));
-    return states;
-}
+// The counts of states, as columns.
+std::string state_columns() { return fmt::format("{}", fmt::join(parsers::kStateNames, ", ")); }
 
 }  // namespace
 
 Expected<std::vector<VerdictRow>> verdict_rows(const Store& store, std::string_view run) {
     return reading(store, run, [](Database& database, std::int64_t id) {
         // One state at a time: the index has its results in the order in which they are stored.
-        Statement row = database.prepare(
-            "SELECT test, id FROM result WHERE run = ?1 AND verdict = 1 AND state = ?2");
+        Query<VerdictRow> query(
+            database.prepare(
+                "SELECT test, id FROM result WHERE run = ?1 AND verdict = 1 AND state = ?2"),
+            [](VerdictRow& row, auto column) {
+                column("test", row.test);
+                column("id", row.result);
+            });
         std::vector<VerdictRow> rows;
         for (std::size_t i = 0; i < parsers::kStateNames.size(); ++i) {
             const auto state = static_cast<parsers::State>(i);
-            row.bind_all(id, name_of(state));
-            while (row.step()) rows.push_back({row.integer(0), row.integer(1), state});
-            row.reset();
+            query.bind(id, name_of(state)).each([&](VerdictRow row) {
+                row.state = state;
+                rows.push_back(row);
+            });
         }
         std::sort(rows.begin(), rows.end(),
                   [](const VerdictRow& a, const VerdictRow& b) { return a.test < b.test; });
@@ -104,44 +101,46 @@ Expected<std::vector<VerdictRow>> verdict_rows(const Store& store, std::string_v
 
 Expected<void> each_failure(const Store& store, std::string_view run,
                             const std::function<void(FailureRow)>& see) {
-    return reading(
-               store, run,
-               [&](Database& database, std::int64_t id) {
-                   // The failures of a result follow each other.
-                   Statement row = database.prepare(R"sql(
-            SELECT result.id, cause, coalesce(signature, ''), subtest IS NOT NULL, also, failure.id,
-                coalesce(error_class, ''), coalesce(rule, '')
+    const auto read = [&](Database& database, std::int64_t id) {
+        // The failures of a result follow each other.
+        Query<VerdictFailure> failures(database.prepare(R"sql(
+            SELECT result.id AS result, cause, signature, subtest IS NOT NULL AS of_subtest, also,
+                failure.id, state, error_class, rule
             FROM result
             CROSS JOIN failure ON failure.result = result.id
-            WHERE run = ?1 AND verdict = 1 AND state = ?2)sql");
-                   for (const auto state : kBrokenStates) {
-                       row.bind_all(id, name_of(state));
-                       FailureRow first;
-                       decltype(precedence(row)) best;
-                       while (row.step()) {
-                           const bool is_new = row.integer(0) != first.result;
-                           if (!is_new && best < precedence(row)) continue;
-                           if (is_new && first.result != 0) see(std::move(first));
-                           best = precedence(row);
-                           first = {
-                               row.integer(0), parsers::cause_of(row.text(1)),       row.text(2),
-                               state,          parsers::error_class_of(row.text(6)), row.text(7)};
-                       }
-                       if (first.result != 0) see(std::move(first));
-                       row.reset();
-                   }
-                   return true;
-               })
-        .map([](bool) {});
+            WHERE run = ?1 AND verdict = 1 AND state = ?2)sql"),
+                                       [](VerdictFailure& row, auto column) {
+                                           column("result", row.failure.result);
+                                           column("cause", row.failure.cause);
+                                           column("signature", row.failure.signature);
+                                           column("of_subtest", row.of_subtest);
+                                           column("also", row.also);
+                                           column("id", row.id);
+                                           column("state", row.failure.state);
+                                           column("error_class", row.failure.error_class);
+                                           column("rule", row.failure.rule);
+                                       });
+        for (const auto state : parsers::kStateNames) {
+            if (!analysis::needs_attention(*parsers::state_of(state))) continue;
+            VerdictFailure best;
+            failures.bind(id, state).each([&](VerdictFailure&& row) {
+                const bool is_new = row.failure.result != best.failure.result;
+                if (!is_new && best.precedence() < row.precedence()) return;
+                if (is_new && best.failure.result != 0) see(std::move(best.failure));
+                best = std::move(row);
+            });
+            if (best.failure.result != 0) see(std::move(best.failure));
+        }
+        return true;
+    };
+    return reading(store, run, read).map([](bool) {});
 }
 
 Expected<std::vector<std::int64_t>> flaky_results(const Store& store, std::string_view run) {
     return reading(store, run, [](Database& database, std::int64_t id) {
         Statement row = database.prepare("SELECT id FROM result WHERE run = ? AND flaky = 1");
         row.bind(1, id);
-        std::vector<std::int64_t> results;
-        while (row.step()) results.push_back(row.integer(0));
-        return results;
+        return values_of<std::int64_t>(row);
     });
 }
 
@@ -154,7 +153,7 @@ Expected<std::vector<std::string>> test_ids(const Store& store,
         ids.reserve(tests.size());
         for (const std::int64_t test : tests) {
             row.bind(1, test);
-            ids.push_back(row.step() ? row.text(0) : std::string{});
+            ids.push_back(row.step() ? row.text() : std::string{});
             row.reset();
         }
         return ids;
@@ -165,36 +164,40 @@ Expected<std::vector<ResultDetail>> result_details(const Store& store,
                                                    std::span<const std::int64_t> results) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<ResultDetail>> {
-        Statement row = database.prepare(R"sql(
+        Query<ResultDetail> query(database.prepare(R"sql(
             SELECT coalesce((
                 SELECT key_line
                 FROM failure
                 WHERE failure.result = result.id
-                ORDER BY subtest IS NOT NULL, also, id LIMIT 1), ''), result.reason, attempt.log,
-                pseudo
+                ORDER BY subtest IS NOT NULL, also, id LIMIT 1), '') AS key_line, result.reason,
+                attempt.log, pseudo
             FROM result
             JOIN attempt ON attempt.id = result.attempt
-            WHERE result.id = ?)sql");
+            WHERE result.id = ?)sql"),
+                                  [](ResultDetail& row, auto column) {
+                                      column("key_line", row.key_line);
+                                      column("reason", row.reason);
+                                      column("log", row.log);
+                                      column("pseudo", row.pseudo);
+                                  });
         std::vector<ResultDetail> details;
         details.reserve(results.size());
-        for (const std::int64_t result : results) {
-            row.bind(1, result);
-            ResultDetail& detail = details.emplace_back();
-            if (row.step()) detail = {row.text(0), row.text(1), row.text(2), row.flag(3)};
-            row.reset();
-        }
+        for (const std::int64_t result : results)
+            details.push_back(query.first(result).value_or(ResultDetail{}));
         return details;
     });
 }
 
 Expected<std::vector<ModuleRow>> module_rows(const Store& store, std::string_view run) {
     return reading(store, run, [](Database& database, std::int64_t id) {
-        Statement row = database.prepare(R"sql(
-            SELECT path, coalesce(outcome, 'not_run'), coalesce(reason, ''), EXISTS (
+        Query<ModuleRow> query(
+            database.prepare(R"sql(
+            SELECT attempt.id, path, coalesce(outcome, 'not_run') AS outcome,
+                coalesce(reason, '') AS reason, EXISTS (
                 SELECT 1
                 FROM attempt AS whole
                 WHERE whole.module = module.id AND whole.kind = 'whole' AND whole.ready
-                    AND whole.outcome <> 'load_error')
+                    AND whole.outcome <> 'load_error') AS collected
             FROM module
             LEFT JOIN attempt ON attempt.id = (
                 SELECT id
@@ -202,15 +205,15 @@ Expected<std::vector<ModuleRow>> module_rows(const Store& store, std::string_vie
                 WHERE attempt.module = module.id AND kind = 'whole'
                 ORDER BY number DESC LIMIT 1)
             WHERE module.run = ?
-            ORDER BY position)sql");
-        row.bind(1, id);
-        std::vector<ModuleRow> rows;
-        while (row.step()) {
-            const auto outcome = parsers::module_outcome_of(row.text(1));
-            if (!outcome) throw_damaged("attempt.outcome", id, "no outcome of a module");
-            rows.push_back({row.text(0), *outcome, row.text(2), row.flag(3)});
-        }
-        return rows;
+            ORDER BY position)sql"),
+            [](ModuleRow& row, auto column) {
+                column("path", row.path);
+                column("outcome", row.outcome);
+                column("reason", row.reason);
+                column("collected", row.collected);
+            },
+            "attempt");
+        return query.all(id);
     });
 }
 
@@ -218,17 +221,29 @@ Expected<std::vector<ComparableRun>> comparable_runs(const Store& store, const R
                                                      int limit) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<ComparableRun>> {
-        Statement row =
-            newest_before(database, run, limit, "argv, repeat_of, subset", "complete = 1");
+        struct Found {
+            ComparableRun run;
+            StateCounts states{};
+        };
+        Query<Found> query(
+            newest_before(database, run, limit,
+                          "run.id, argv, repeat_of, subset, modules, " + state_columns(),
+                          "complete = 1"),
+            [](Found& row, auto column) {
+                column("name", row.run.id);
+                column("argv", row.run.argv);
+                column("repeat_of", row.run.repeat_of);
+                column("subset", row.run.subset);
+                column("modules", row.run.modules);
+                describe_states(row.states, column);
+            },
+            "run");
         std::vector<ComparableRun> runs;
-        while (row.step()) {
-            const StateCounts states = states_of(row, 4);
-            runs.push_back({row.text(0),
-                            from_column<std::vector<std::string>>(row.text(1), "run.argv", 0),
-                            row.text(2), from_column<Subset>(row.text(3), "run.subset", 0),
-                            row.integer(4 + static_cast<int>(states.size())),
-                            std::accumulate(states.begin(), states.end(), std::int64_t{0})});
-        }
+        query.each([&](Found&& found) {
+            found.run.tests =
+                std::accumulate(found.states.begin(), found.states.end(), std::int64_t{0});
+            runs.push_back(std::move(found.run));
+        });
         return runs;
     });
 }
@@ -236,13 +251,17 @@ Expected<std::vector<ComparableRun>> comparable_runs(const Store& store, const R
 Expected<std::vector<SeriesRun>> series_before(const Store& store, const RunInfo& run, int limit) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<SeriesRun>> {
-        Statement row = newest_before(database, run, limit,
-                                      "run.id, started_ms, coalesce(complete, 0)", "true");
-        std::vector<SeriesRun> runs;
-        while (row.step())
-            runs.push_back({row.integer(1), row.text(0), wall_time(row.integer(2)), row.flag(3),
-                            states_of(row, 4)});
-        return runs;
+        Query<SeriesRun> query(
+            newest_before(database, run, limit, "run.id, started_ms, complete, " + state_columns(),
+                          "true"),
+            [](SeriesRun& row, auto column) {
+                column("id", row.row);
+                column("name", row.id);
+                column("started_ms", row.started);
+                column("complete", row.complete);
+                describe_states(row.states, column);
+            });
+        return query.all();
     });
 }
 
@@ -251,24 +270,26 @@ Expected<std::vector<StateInSeries>> states_in_series(const Store& store,
                                                       std::string_view test) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<StateInSeries>> {
-        std::vector<std::int64_t> rows;
-        for (const SeriesRun& run : runs) rows.push_back(run.row);
-        Statement row = database.prepare(R"sql(
-            SELECT result.run, state
+        // With the index of the run in the place of its row.
+        Query<StateInSeries> query(database.prepare(R"sql(
+            SELECT json_each.key AS run, state
             FROM test
             CROSS JOIN json_each(?2)
             CROSS JOIN result ON result.run = json_each.value AND result.test = test.id
                 AND verdict = 1
-            WHERE test.case_id = ?1)sql");
-        row.bind_all(test, nlohmann::json(rows).dump());
-        std::vector<std::optional<parsers::State>> states(runs.size());
-        while (row.step()) {
-            const auto at = std::find(rows.begin(), rows.end(), row.integer(0)) - rows.begin();
-            states[static_cast<std::size_t>(at)] = state_column(row, 1);
-        }
+            WHERE test.case_id = ?1
+            ORDER BY json_each.key)sql"),
+                                   [](StateInSeries& row, auto column) {
+                                       column("run", row.run);
+                                       column("state", row.state);
+                                   });
+        std::vector<std::int64_t> rows;
+        for (const SeriesRun& run : runs) rows.push_back(run.row);
         std::vector<StateInSeries> found;
-        for (std::size_t i = 0; i < states.size(); ++i)
-            if (states[i]) found.push_back({i, *states[i]});
+        query.bind(test, nlohmann::json(rows).dump()).each([&](const StateInSeries& state) {
+            if (!found.empty() && found.back().run == state.run) found.pop_back();
+            found.push_back(state);
+        });
         return found;
     });
 }
@@ -285,7 +306,7 @@ Expected<std::vector<std::string>> repeats_of(const Store& store, std::string_vi
             WHERE run.id = ?1
             ORDER BY other.started_ms DESC, other.id DESC LIMIT ?2)sql");
         row.bind_all(id, limit);
-        return names_in(row);
+        return values_of<std::string>(row);
     });
 }
 
@@ -309,7 +330,7 @@ Expected<std::vector<std::string>> newest_by_device(const Store& store, const Ru
             ORDER BY started_ms DESC, id DESC)sql",
                                                      fmt::join(settings, ", ")));
         row.bind_all(run.suite, to_column(run.subset), run.isolation, run.network);
-        return names_in(row);
+        return values_of<std::string>(row);
     });
 }
 

@@ -292,6 +292,21 @@ void Statement::run() {
 
 void Statement::reset() { sqlite3_reset(statement_.get()); }
 
+int Statement::find_column(std::string_view name) const {
+    const int count = sqlite3_column_count(statement_.get());
+    for (int i = 0; i < count; ++i)
+        if (name == sqlite3_column_name(statement_.get(), i)) return i;
+    return -1;
+}
+
+int Statement::column(std::string_view name) const {
+    const int found = find_column(name);
+    if (found < 0)
+        throw SqlError(SQLITE_ERROR,
+                       fmt::format("no column '{}' in: {}", name, sqlite3_sql(statement_.get())));
+    return found;
+}
+
 std::int64_t Statement::integer(int column) const {
     return sqlite3_column_int64(statement_.get(), column);
 }
@@ -307,16 +322,6 @@ std::string Statement::text(int column) const {
 
 bool Statement::is_null(int column) const {
     return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
-}
-
-std::optional<std::int64_t> Statement::optional_integer(int column) const {
-    if (is_null(column)) return std::nullopt;
-    return integer(column);
-}
-
-std::optional<std::string> Statement::optional_text(int column) const {
-    if (is_null(column)) return std::nullopt;
-    return text(column);
 }
 
 Transaction::Transaction(Database& database, Kind kind) : database_(database) {

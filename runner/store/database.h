@@ -107,14 +107,17 @@ class Statement {
     void run();
     void reset();
 
-    // Columns count from 0.
-    [[nodiscard]] std::int64_t integer(int column) const;
-    [[nodiscard]] double real(int column) const;
-    [[nodiscard]] std::string text(int column) const;
-    [[nodiscard]] bool is_null(int column) const;
-    [[nodiscard]] bool flag(int column) const { return integer(column) != 0; }
-    [[nodiscard]] std::optional<std::int64_t> optional_integer(int column) const;
-    [[nodiscard]] std::optional<std::string> optional_text(int column) const;
+    // The column with this name, or -1.
+    [[nodiscard]] int find_column(std::string_view name) const;
+    // Throws if there is none.
+    [[nodiscard]] int column(std::string_view name) const;
+
+    // Columns count from 0. Rows of several columns are read by name (query.h).
+    [[nodiscard]] std::int64_t integer(int column = 0) const;
+    [[nodiscard]] double real(int column = 0) const;
+    [[nodiscard]] std::string text(int column = 0) const;
+    [[nodiscard]] bool is_null(int column = 0) const;
+    [[nodiscard]] bool flag(int column = 0) const { return integer(column) != 0; }
 
   private:
     friend class Database;

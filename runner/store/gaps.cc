@@ -5,11 +5,13 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "runner/base/version.h"
 #include "runner/store/edge.h"
 #include "runner/store/json_column.h"
+#include "runner/store/query.h"
 #include "runner/store/store_impl.h"
 
 namespace compat::store {
@@ -20,29 +22,23 @@ using nlohmann::json;
 
 constexpr const char* kScan = "scan";
 
-template <class Enum, size_t N>
-Enum word(const std::array<std::string_view, N>& names, const std::string& text) {
-    const auto it = std::find(names.begin(), names.end(), text);
-    if (it == names.end()) throw SqlError(SQLITE_CORRUPT, fmt::format("unknown word '{}'", text));
-    return static_cast<Enum>(it - names.begin());
+template <class Column>
+void describe_key(GapKey& key, Column column) {
+    column("symbol", key.symbol);
+    column("kind", key.kind);
+    column("device", key.device);
+    column("simulated", key.simulated);
 }
 
-GapKey key_of(const Statement& row, int first) {
-    return {row.text(first), word<GapKind>(kGapKindNames, row.text(first + 1)), row.text(first + 2),
-            row.flag(first + 3)};
-}
-
-// `first`: the key's four columns, then test, file, line, count, blocks, diagnosis.
-GapHit hit_of(const Statement& row, int first) {
-    GapHit hit;
-    hit.key = key_of(row, first);
-    hit.test = row.text(first + 4);
-    hit.file = row.text(first + 5);
-    hit.line = static_cast<int>(row.integer(first + 6));
-    hit.count = row.integer(first + 7);
-    hit.blocks = row.flag(first + 8);
-    hit.diagnosis = row.text(first + 9);
-    return hit;
+template <class Column>
+void describe_hit(GapHit& hit, Column column) {
+    describe_key(hit.key, column);
+    column("test", hit.test);
+    column("file", hit.file);
+    column("line", hit.line);
+    column("count", hit.count);
+    column("blocks", hit.blocks);
+    column("diagnosis", hit.diagnosis);
 }
 
 constexpr std::string_view kHitColumns =
@@ -53,7 +49,7 @@ std::optional<std::int64_t> row_of(Database& database, const GapKey& key) {
         "SELECT id FROM gap WHERE symbol = ? AND kind = ? AND device = ? AND simulated = ?");
     row.bind_all(key.symbol, name_of(key.kind), key.device, key.simulated);
     if (!row.step()) return std::nullopt;
-    return row.integer(0);
+    return row.integer();
 }
 
 void add(Database& database, const GapFacts& facts, std::string_view seen, std::string_view torch,
@@ -74,17 +70,27 @@ void put(Database& database, const GapFacts& facts, std::string_view seen, std::
          bool scanned) {
     const auto id = row_of(database, facts.key);
     if (!id) return add(database, facts, seen, torch, scanned);
-    Statement known = database.prepare(
-        "SELECT last_seen = 'scan', last_torch, coalesce(closed_by, '') = 'scan', closed_torch "
-        "FROM gap WHERE id = ?");
-    known.bind(1, *id);
-    known.step();
-    const bool by_scan = known.flag(0);
-    const bool newest = scanned == by_scan ? !is_older(torch, known.text(1)) : by_scan;
-    const auto closed_torch = known.optional_text(3);
-    const bool reopened =
-        closed_torch && (!scanned || known.flag(2)) && !is_older(torch, *closed_torch);
-    known.reset();
+    struct Known {
+        bool by_scan = false, closed_by_scan = false;
+        std::string last_torch;
+        std::optional<std::string> closed_torch;
+    };
+    const auto known =
+        Query<Known>(database.prepare("SELECT last_seen = 'scan' AS by_scan, last_torch, "
+                                      "closed_by = 'scan' AS closed_by_scan, closed_torch "
+                                      "FROM gap WHERE id = ?"),
+                     [](Known& row, auto column) {
+                         column("by_scan", row.by_scan);
+                         column("last_torch", row.last_torch);
+                         column("closed_by_scan", row.closed_by_scan);
+                         column("closed_torch", row.closed_torch);
+                     })
+            .first(*id)
+            .value();
+    const bool newest =
+        scanned == known.by_scan ? !is_older(torch, known.last_torch) : known.by_scan;
+    const bool reopened = known.closed_torch && (!scanned || known.closed_by_scan) &&
+                          !is_older(torch, *known.closed_torch);
     Statement row = database.prepare(R"sql(
         UPDATE gap SET
             equivalent = iif(?1 AND instr(by_hand, '"equivalent"') = 0, ?2, equivalent),
@@ -117,7 +123,7 @@ std::set<std::string> manual_fields_of(Database& database, std::int64_t gap) {
     Statement row = database.prepare("SELECT by_hand FROM gap WHERE id = ?");
     row.bind(1, gap);
     row.step();
-    return from_column<std::set<std::string>>(row.text(0), "gap.by_hand", gap);
+    return from_column<std::set<std::string>>(row.text(), "gap.by_hand", gap);
 }
 
 void set_field(Database& database, std::int64_t gap, std::string_view field,
@@ -133,25 +139,30 @@ void set_field(Database& database, std::int64_t gap, std::string_view field,
     set.run();
 }
 
-// All columns, those of the key first.
+// A gap of another log: all its columns as text.
+struct OtherGap {
+    std::map<std::string_view, std::optional<std::string>> columns;
+    GapKey key;
+};
+
 constexpr std::array<std::string_view, 18> kGapColumns{
     "symbol",     "kind",        "device",    "simulated",  "equivalent", "description",
     "severity",   "action",      "status",    "issue",      "by_hand",    "scanned",
     "first_seen", "first_torch", "last_seen", "last_torch", "closed_by",  "closed_torch"};
 
-// Copies manual fields of another log's gap (kGapColumns) that are not manual here.
-long take_fields(Database& database, const Statement& other) {
-    const auto gap = row_of(database, key_of(other, 0));
-    const json theirs = json::parse(other.text(10), nullptr, false);
+// Copies manual fields of another log's gap that are not manual here.
+long take_fields(Database& database, const OtherGap& other) {
+    const auto gap = row_of(database, other.key);
+    const json theirs = json::parse(other.columns.at("by_hand").value_or(""), nullptr, false);
     if (!gap || !theirs.is_array()) return 0;
     const auto ours = manual_fields_of(database, *gap);
     long taken = 0;
-    for (size_t i = 0; i < kGapColumns.size(); ++i) {
-        const std::string field(kGapColumns[i]);
+    for (const auto& [name, value] : other.columns) {
+        const std::string field(name);
         if (ours.contains(field) ||
             std::find(theirs.begin(), theirs.end(), json(field)) == theirs.end())
             continue;
-        set_field(database, *gap, field, other.text(static_cast<int>(i)));
+        set_field(database, *gap, field, value.value_or(""));
         taken = 1;
     }
     return taken;
@@ -161,19 +172,27 @@ std::string torch_of(Database& database, std::int64_t run) {
     Statement torch = database.prepare("SELECT torch FROM run WHERE id = ?");
     torch.bind(1, run);
     torch.step();
-    return torch.text(0);
+    return torch.text();
 }
 
 // Gaps of `device` that only scans of this or an older torch found.
 std::vector<GapKey> scanned_before(Database& database, std::string_view device,
                                    std::string_view torch) {
-    Statement row = database.prepare(
-        "SELECT symbol, kind, device, simulated, last_torch FROM gap "
-        "WHERE device = ? AND simulated = 0 AND last_seen = 'scan'");
-    row.bind(1, device);
+    struct Scanned {
+        GapKey key;
+        std::string last_torch;
+    };
+    Query<Scanned> query(
+        database.prepare("SELECT symbol, kind, device, simulated, last_torch FROM gap "
+                         "WHERE device = ? AND simulated = 0 AND last_seen = 'scan'"),
+        [](Scanned& row, auto column) {
+            describe_key(row.key, column);
+            column("last_torch", row.last_torch);
+        });
     std::vector<GapKey> keys;
-    while (row.step())
-        if (!is_older(torch, row.text(4))) keys.push_back(key_of(row, 0));
+    query.bind(device).each([&](Scanned&& row) {
+        if (!is_older(torch, row.last_torch)) keys.push_back(std::move(row.key));
+    });
     return keys;
 }
 
@@ -252,15 +271,20 @@ Expected<GapLog::Added> GapLog::add_missing_from(const GapLog& from) {
             "INSERT INTO gap ({}) VALUES ({}) ON CONFLICT DO NOTHING RETURNING id", columns,
             fmt::join(std::vector<std::string_view>(kGapColumns.size(), "?"), ", ")));
         const auto read = guarded(from.store_.impl().database.file(), [&]() -> Expected<void> {
-            Statement row =
-                from.store_.impl().database.prepare(fmt::format("SELECT {} FROM gap", columns));
-            while (row.step()) {
-                for (int i = 0; i < static_cast<int>(kGapColumns.size()); ++i)
-                    add.bind(i + 1, row.optional_text(i));
+            Query<OtherGap> theirs(
+                from.store_.impl().database.prepare(fmt::format("SELECT {} FROM gap", columns)),
+                [](OtherGap& row, auto column) {
+                    for (const auto name : kGapColumns) column(name, row.columns[name]);
+                    describe_key(row.key, column);
+                },
+                "gap");
+            theirs.each([&](const OtherGap& gap) {
+                int place = 0;
+                for (const auto name : kGapColumns) add.bind(++place, gap.columns.at(name));
                 const bool is_new = add.step();
                 add.reset();
-                taken.entries += is_new ? 1 : take_fields(database, row);
-            }
+                taken.entries += is_new ? 1 : take_fields(database, gap);
+            });
             return {};
         });
         if (!read) taken.read_error = read.error();
@@ -273,46 +297,44 @@ Expected<GapLog::Added> GapLog::add_missing_from(const GapLog& from) {
 Expected<std::vector<StoredGap>> GapLog::gaps() const {
     Database& database = store_.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<StoredGap>> {
-        Statement row = database.prepare(R"sql(
+        Query<StoredGap> query(
+            database.prepare(R"sql(
             SELECT symbol, kind, device, simulated, equivalent, description, severity, action,
                 status, issue, by_hand, scanned, first_seen, first_torch, last_seen, last_torch,
                 closed_by, id
             FROM gap
-            ORDER BY symbol, kind, device, simulated)sql");
-        std::vector<StoredGap> gaps;
-        while (row.step()) {
-            StoredGap& gap = gaps.emplace_back();
-            gap.facts.key = key_of(row, 0);
-            gap.facts.equivalent = row.text(4);
-            gap.facts.description = row.text(5);
-            gap.facts.severity = word<Severity>(kSeverityNames, row.text(6));
-            gap.facts.action = row.text(7);
-            gap.status = row.text(8);
-            gap.issue = row.text(9);
-            gap.manual_fields =
-                from_column<std::set<std::string>>(row.text(10), "gap.by_hand", row.integer(17));
-            gap.scanned = row.flag(11);
-            gap.first_seen = row.text(12);
-            gap.first_torch = row.text(13);
-            gap.last_seen = row.text(14);
-            gap.last_torch = row.text(15);
-            gap.closed_by = row.optional_text(16);
-        }
-        return gaps;
+            ORDER BY symbol, kind, device, simulated)sql"),
+            [](StoredGap& gap, auto column) {
+                describe_key(gap.facts.key, column);
+                column("equivalent", gap.facts.equivalent);
+                column("description", gap.facts.description);
+                column("severity", gap.facts.severity);
+                column("action", gap.facts.action);
+                column("status", gap.status);
+                column("issue", gap.issue);
+                column("by_hand", gap.manual_fields);
+                column("scanned", gap.scanned);
+                column("first_seen", gap.first_seen);
+                column("first_torch", gap.first_torch);
+                column("last_seen", gap.last_seen);
+                column("last_torch", gap.last_torch);
+                column("closed_by", gap.closed_by);
+            },
+            "gap");
+        return query.all();
     });
 }
 
 Expected<std::vector<GapHit>> GapLog::hits(std::string_view run) const {
     Database& database = store_.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<GapHit>> {
-        Statement row = database.prepare(
-            fmt::format("SELECT {} FROM gap_hit JOIN gap ON gap.id = gap_hit.gap JOIN run ON "
-                        "run.id = gap_hit.run WHERE run.name = ? AND count > 0 ORDER BY gap_hit.id",
-                        kHitColumns));
-        row.bind(1, run);
-        std::vector<GapHit> hits;
-        while (row.step()) hits.push_back(hit_of(row, 0));
-        return hits;
+        Query<GapHit> query(
+            database.prepare(fmt::format(
+                "SELECT {} FROM gap_hit JOIN gap ON gap.id = gap_hit.gap JOIN run ON "
+                "run.id = gap_hit.run WHERE run.name = ? AND count > 0 ORDER BY gap_hit.id",
+                kHitColumns)),
+            [](GapHit& row, auto column) { describe_hit(row, column); });
+        return query.all(run);
     });
 }
 
@@ -320,8 +342,8 @@ Expected<std::vector<CurrentHit>> GapLog::current_hits() const {
     Database& database = store_.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<CurrentHit>> {
         // For a pseudo-case ("a.py::<module>") any test of the module counts.
-        Statement row = database.prepare(fmt::format(R"sql(
-            SELECT {0}, suite.name, run.name
+        Query<CurrentHit> query(database.prepare(fmt::format(R"sql(
+            SELECT {0}, suite.name AS suite, run.name AS run
             FROM gap_hit
             JOIN gap ON gap.id = gap_hit.gap
             JOIN run ON run.id = gap_hit.run
@@ -342,19 +364,23 @@ Expected<std::vector<CurrentHit>> GapLog::current_hits() const {
             AND NOT (gap_hit.test = '' AND EXISTS (
                 SELECT 1 FROM run AS later WHERE later.complete = 1 AND {1}))
             ORDER BY gap_hit.id)sql",
-                                                     kHitColumns, is_later()));
-        std::vector<CurrentHit> hits;
-        while (row.step()) hits.push_back({hit_of(row, 0), row.text(10), row.text(11)});
-        return hits;
+                                                             kHitColumns, is_later())),
+                                [](CurrentHit& row, auto column) {
+                                    describe_hit(row.hit, column);
+                                    column("suite", row.suite);
+                                    column("run", row.run);
+                                });
+        return query.all();
     });
 }
 
 Expected<std::vector<BlockedTest>> GapLog::blocked_tests(std::string_view before) const {
     Database& database = store_.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<BlockedTest>> {
-        Statement row = database.prepare(R"sql(
-            SELECT DISTINCT symbol, kind, gap.device, gap.simulated, suite.name, gap_hit.test,
-                run.device = ours.device AND run.simulated IS ours.simulated
+        Query<BlockedTest> query(database.prepare(R"sql(
+            SELECT DISTINCT symbol, kind, gap.device, gap.simulated, suite.name AS suite,
+                gap_hit.test,
+                run.device = ours.device AND run.simulated IS ours.simulated AS same_target
             FROM gap_hit
             JOIN gap ON gap.id = gap_hit.gap
             JOIN run ON run.id = gap_hit.run
@@ -366,12 +392,14 @@ Expected<std::vector<BlockedTest>> GapLog::blocked_tests(std::string_view before
                 JOIN run AS later ON later.id = passed.run
                 WHERE passed.gap = gap_hit.gap AND passed.test = gap_hit.test AND passed.count = 0
                   AND passed.run > gap_hit.run AND later.suite = run.suite AND later.name <> ?1
-                  AND later.device = run.device AND later.simulated IS run.simulated))sql");
-        row.bind(1, before);
-        std::vector<BlockedTest> blocked;
-        while (row.step())
-            blocked.push_back({key_of(row, 0), row.text(4), row.text(5), row.flag(6)});
-        return blocked;
+                  AND later.device = run.device AND later.simulated IS run.simulated))sql"),
+                                 [](BlockedTest& row, auto column) {
+                                     describe_key(row.gap, column);
+                                     column("suite", row.suite);
+                                     column("test", row.test);
+                                     column("same_target", row.same_target);
+                                 });
+        return query.all(before);
     });
 }
 

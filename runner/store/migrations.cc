@@ -13,7 +13,7 @@ constexpr std::int64_t kApplicationId = 0x726e7231;
 
 std::int64_t pragma(Database& database, const char* name) {
     Statement statement = database.prepare(fmt::format("PRAGMA {}", name));
-    return statement.step() ? statement.integer(0) : 0;
+    return statement.step() ? statement.integer() : 0;
 }
 
 Expected<std::int64_t> known_version(Database& database, std::span<const Migration> steps) {
@@ -21,7 +21,7 @@ Expected<std::int64_t> known_version(Database& database, std::span<const Migrati
     const auto application = pragma(database, "application_id");
     Statement tables = database.prepare("SELECT count(*) FROM sqlite_schema");
     tables.step();
-    const bool empty = version == 0 && tables.integer(0) == 0;
+    const bool empty = version == 0 && tables.integer() == 0;
     if (!empty && application != kApplicationId)
         return fail(ErrorKind::database, "not a database of this program",
                     "name another folder with --results; where it was this program's, " +

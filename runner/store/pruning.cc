@@ -28,7 +28,7 @@ constexpr const char* kDeleteUnused = R"sql(
 std::int64_t pragma_value(Database& database, std::string_view name) {
     Statement row = database.prepare("PRAGMA " + std::string(name));
     row.step();
-    return row.integer(0);
+    return row.integer();
 }
 
 // SQLite ignores the switch inside of a transaction.

@@ -8,6 +8,7 @@
 
 #include "runner/base/exit_code.h"
 #include "runner/base/files/run_folder_name.h"
+#include "runner/store/query.h"
 #include "runner/store/reader.h"
 
 namespace compat::store {
@@ -16,12 +17,6 @@ namespace {
 
 // How many runs an error names.
 constexpr int kCandidates = 5;
-
-std::vector<std::string> column(Statement& statement) {
-    std::vector<std::string> values;
-    while (statement.step()) values.push_back(statement.text(0));
-    return values;
-}
 
 // "latest" → 0, "latest~2" → 2, anything else → nothing.
 std::optional<std::int64_t> age_of(std::string_view name) {
@@ -60,7 +55,7 @@ std::vector<std::string> newest(Database& database, std::string_view suite, std:
             ORDER BY gives_verdicts DESC, started_ms DESC, run.id DESC LIMIT ?2 OFFSET ?3)sql",
         where_named()));
     row.bind_all(suite, limit, offset);
-    return column(row);
+    return values_of<std::string>(row);
 }
 
 tl::unexpected<Error> no_such_run(Database& database, std::string_view name) {
@@ -86,42 +81,54 @@ Expected<std::string> nth_newest(Database& database, std::string_view name, std:
     count.bind(1, suite);
     count.step();
     if (suite.empty()) {
-        if (count.integer(0) == 0) return no_such_run(database, name);
+        if (count.integer() == 0) return no_such_run(database, name);
         return fail(ErrorKind::usage,
-                    fmt::format("no run '{}': there are {} runs", name, count.integer(0)));
+                    fmt::format("no run '{}': there are {} runs", name, count.integer()));
     }
-    if (count.integer(0) > 0)
+    if (count.integer() > 0)
         return fail(ErrorKind::usage,
-                    fmt::format("no run '{}': '{}' has {} runs", name, suite, count.integer(0)));
+                    fmt::format("no run '{}': '{}' has {} runs", name, suite, count.integer()));
     Statement suites = database.prepare("SELECT name FROM suite ORDER BY name");
-    return fail(ErrorKind::usage, fmt::format("no run of a suite named '{}'", suite),
-                fmt::format("there are runs of {}", fmt::join(column(suites), ", ")));
+    return fail(
+        ErrorKind::usage, fmt::format("no run of a suite named '{}'", suite),
+        fmt::format("there are runs of {}", fmt::join(values_of<std::string>(suites), ", ")));
 }
 
 }  // namespace
 
 std::vector<RunSummary> list_runs(Database& database) {
-    Statement row = database.prepare(fmt::format(
-        R"sql(
-            SELECT {}, {}, {}, modules, json_array_length(rerun_argv) = 0, exercised_good,
-                exercised_broken, coalesce(json_extract(fingerprint, '$.source.hash'), '')
+    struct Listed {
+        RunSummary run;
+        EndColumns end;
+    };
+    Query<Listed> query(
+        database.prepare(fmt::format(
+            R"sql(
+            SELECT {}, {}, {}, modules, json_array_length(rerun_argv) = 0 AS imported,
+                exercised_good, exercised_broken,
+                coalesce(json_extract(fingerprint, '$.source.hash'), '') AS source_hash
             FROM run
             JOIN suite ON suite.id = run.suite
             ORDER BY started_ms DESC, run.id DESC)sql",
-        run_columns(RunFields::of_lists), kRunEndColumns, fmt::join(parsers::kStateNames, ", ")));
+            run_columns(RunFields::of_lists), kRunEndColumns,
+            fmt::join(parsers::kStateNames, ", "))),
+        [](Listed& row, auto column) {
+            describe_run(row.run, RunFields::of_lists, column);
+            describe_end(row.end, column);
+            describe_states(row.run.states, column);
+            column("modules", row.run.modules);
+            column("imported", row.run.imported);
+            column("exercised_good", row.run.exercised_good);
+            column("exercised_broken", row.run.exercised_broken);
+            column("source_hash", row.run.source_hash);
+        },
+        "run");
     std::vector<RunSummary> runs;
-    while (row.step()) {
-        RunSummary& run = runs.emplace_back();
-        int next = read_run_fields(row, RunFields::of_lists, run);
-        run.end = read_end(row, next);
-        next += kRunEndColumnCount;
-        for (auto& count : run.states) count = row.integer(next++);
-        run.modules = row.integer(next++);
-        run.imported = row.flag(next++);
-        run.exercised_good = row.integer(next++);
-        run.exercised_broken = row.integer(next++);
-        run.source_hash = row.text(next);
-    }
+    query.each([&](Listed&& row) {
+        complete_fields(row.run);
+        row.run.end = row.end.ended();
+        runs.push_back(std::move(row.run));
+    });
     return runs;
 }
 
@@ -137,7 +144,7 @@ Expected<std::string> resolve_run(Database& database, std::string_view name) {
             WHERE substr(name, 1, length(?1)) = ?1
             ORDER BY name = ?1 DESC, started_ms DESC LIMIT ?2)sql");
     row.bind_all(name, kCandidates + 1);
-    auto found = name.empty() ? std::vector<std::string>{} : column(row);
+    auto found = name.empty() ? std::vector<std::string>{} : values_of<std::string>(row);
     if (found.empty()) return no_such_run(database, name);
     if (found.size() == 1 || found.front() == name) return std::move(found.front());
     const bool more = found.size() > kCandidates;
@@ -150,35 +157,37 @@ Expected<std::int64_t> run_row(Database& database, std::string_view id) {
     Statement row = database.prepare("SELECT id FROM run WHERE name = ?");
     row.bind(1, id);
     if (!row.step()) return no_such_run(database, id);
-    return row.integer(0);
+    return row.integer();
 }
 
 std::optional<Store::LaterRun> later_run_in(Database& database, std::string_view series,
                                             WallTime started) {
-    Statement row = database.prepare(
-        R"sql(
+    Query<Store::LaterRun> query(database.prepare(R"sql(
             SELECT name, started_ms
             FROM run
             WHERE series = ? AND started_ms > ?
-            ORDER BY started_ms DESC LIMIT 1)sql");
-    row.bind_all(series, std::int64_t{started.time_since_epoch().count()});
-    if (!row.step()) return std::nullopt;
-    return Store::LaterRun{row.text(0), wall_time(row.integer(1))};
+            ORDER BY started_ms DESC LIMIT 1)sql"),
+                                 [](Store::LaterRun& row, auto column) {
+                                     column("name", row.id);
+                                     column("started_ms", row.started);
+                                 });
+    return query.first(series, std::int64_t{started.time_since_epoch().count()});
 }
 
 std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
                                      std::string_view suite) {
-    Statement row = database.prepare(
-        R"sql(
-            SELECT run.name, suite.name, run.started_ms, module.path, result.state,
-                result.reason, coalesce((SELECT key_line
-            FROM failure
-            WHERE failure.result = result.id
-            ORDER BY subtest IS NOT NULL, also, id LIMIT 1), ''), result.duration_s,
-                (SELECT count(*)
-            FROM result AS other
-            JOIN attempt AS its ON its.id = other.attempt AND its.kind <> 'diagnostic'
-            WHERE other.test = result.test AND other.run = result.run), attempt.log
+    Query<HistoryEntry> query(database.prepare(R"sql(
+            SELECT run.name AS run, suite.name AS suite, run.started_ms, module.path, result.state,
+                result.reason, coalesce((
+                SELECT key_line
+                FROM failure
+                WHERE failure.result = result.id
+                ORDER BY subtest IS NOT NULL, also, id LIMIT 1), '') AS key_line,
+                result.duration_s, (
+                SELECT count(*)
+                FROM result AS other
+                JOIN attempt AS its ON its.id = other.attempt AND its.kind <> 'diagnostic'
+                WHERE other.test = result.test AND other.run = result.run) AS attempts, attempt.log
             FROM test
             JOIN suite ON suite.id = test.suite
             CROSS JOIN run ON run.suite = test.suite
@@ -187,14 +196,20 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
             JOIN attempt ON attempt.id = result.attempt
             JOIN module ON module.id = attempt.module
             WHERE test.case_id = ?1 AND (?2 = '' OR suite.name = ?2)
-            ORDER BY run.started_ms DESC, run.id DESC)sql");
-    row.bind_all(test, suite);
-    std::vector<HistoryEntry> entries;
-    while (row.step())
-        entries.push_back({row.text(0), row.text(1), wall_time(row.integer(2)), row.text(3),
-                           state_column(row, 4), row.text(5), row.text(6), row.real(7),
-                           static_cast<int>(row.integer(8)), row.text(9)});
-    return entries;
+            ORDER BY run.started_ms DESC, run.id DESC)sql"),
+                              [](HistoryEntry& row, auto column) {
+                                  column("run", row.run);
+                                  column("suite", row.suite);
+                                  column("started_ms", row.started);
+                                  column("path", row.module);
+                                  column("state", row.state);
+                                  column("reason", row.reason);
+                                  column("key_line", row.key_line);
+                                  column("duration_s", row.duration_s);
+                                  column("attempts", row.attempts);
+                                  column("log", row.log);
+                              });
+    return query.all(test, suite);
 }
 
 std::vector<std::string> tests_with(Database& database, std::string_view part, std::string_view run,
@@ -209,22 +224,23 @@ std::vector<std::string> tests_with(Database& database, std::string_view part, s
                 WHERE run.suite = test.suite AND (?2 = '' OR run.name = ?2))
             ORDER BY substr(case_id, -length(?1) - 2) <> '::' || ?1, case_id LIMIT ?3)sql");
     row.bind_all(part, run, limit);
-    return column(row);
+    return values_of<std::string>(row);
 }
 
 std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,
                                                                 std::int64_t run) {
-    Statement row = database.prepare(
-        R"sql(
+    using Verdict = std::pair<std::string, parsers::State>;
+    Query<Verdict> query(database.prepare(R"sql(
             SELECT case_id, state
             FROM result
             JOIN test ON test.id = result.test
             WHERE run = ? AND verdict = 1
-            ORDER BY result.id)sql");
-    row.bind(1, run);
-    std::vector<std::pair<std::string, parsers::State>> found;
-    while (row.step()) found.emplace_back(row.text(0), state_column(row, 1));
-    return found;
+            ORDER BY result.id)sql"),
+                         [](Verdict& row, auto column) {
+                             column("case_id", row.first);
+                             column("state", row.second);
+                         });
+    return query.all(run);
 }
 
 std::vector<CaseSummary> cases_of(Database& database, std::int64_t run, const CaseFilter& filter,
@@ -233,11 +249,11 @@ std::vector<CaseSummary> cases_of(Database& database, std::int64_t run, const Ca
     // the first rows of each.
     constexpr std::string_view kPage = R"sql(
             SELECT result.id, module.path, case_id, state, result.reason, coalesce((
-            SELECT key_line
-            FROM failure
-            WHERE failure.result = result.id
-            ORDER BY subtest IS NOT NULL, also, id LIMIT 1), ''), result.started_ms,
-                result.duration_s, attempt.number, attempt.log
+                SELECT key_line
+                FROM failure
+                WHERE failure.result = result.id
+                ORDER BY subtest IS NOT NULL, also, id LIMIT 1), '') AS key_line,
+                result.started_ms, result.duration_s, attempt.number, attempt.log
             FROM result
             CROSS JOIN attempt ON attempt.id = result.attempt
             CROSS JOIN module ON module.id = attempt.module
@@ -246,17 +262,28 @@ std::vector<CaseSummary> cases_of(Database& database, std::int64_t run, const Ca
             ORDER BY result.id LIMIT ?4)sql";
     std::vector<std::int64_t> parents{run};
     if (!filter.module.empty()) {
-        parents.clear();
         Statement row = database.prepare(R"sql(
             SELECT attempt.id
             FROM module
             JOIN attempt ON attempt.module = module.id
             WHERE run = ? AND path = ?)sql");
         row.bind_all(run, filter.module);
-        while (row.step()) parents.push_back(row.integer(0));
+        parents = values_of<std::int64_t>(row);
     }
-    Statement row = database.prepare(
-        fmt::format(kPage, filter.module.empty() ? "result.run = ?1" : "attempt = ?1"));
+    Query<CaseSummary> page(database.prepare(fmt::format(
+                                kPage, filter.module.empty() ? "result.run = ?1" : "attempt = ?1")),
+                            [](CaseSummary& row, auto column) {
+                                column("id", row.cursor);
+                                column("path", row.module);
+                                column("case_id", row.id);
+                                column("state", row.state);
+                                column("reason", row.reason);
+                                column("key_line", row.key_line);
+                                column("started_ms", row.started);
+                                column("duration_s", row.duration_s);
+                                column("number", row.attempt);
+                                column("log", row.log);
+                            });
     std::vector<CaseSummary> found;
     for (const std::int64_t parent : parents)
         for (size_t i = 0; i < parsers::kStateNames.size(); ++i) {
@@ -264,21 +291,9 @@ std::vector<CaseSummary> cases_of(Database& database, std::int64_t run, const Ca
             if (!filter.states.empty() &&
                 std::find(filter.states.begin(), filter.states.end(), state) == filter.states.end())
                 continue;
-            row.bind_all(parent, name_of(state), after, limit);
-            while (row.step()) {
-                CaseSummary& test = found.emplace_back();
-                test.cursor = row.integer(0);
-                test.module = row.text(1);
-                test.id = row.text(2);
-                test.state = state;
-                test.reason = row.text(4);
-                test.key_line = row.text(5);
-                if (!row.is_null(6)) test.started = wall_time(row.integer(6));
-                test.duration_s = row.real(7);
-                test.attempt = static_cast<int>(row.integer(8));
-                test.log = row.text(9);
-            }
-            row.reset();
+            page.bind(parent, name_of(state), after, limit).each([&](CaseSummary&& test) {
+                found.push_back(std::move(test));
+            });
         }
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return a.cursor < b.cursor; });
@@ -288,22 +303,21 @@ std::vector<CaseSummary> cases_of(Database& database, std::int64_t run, const Ca
 }
 
 Store::Extent extent_in(Database& database, std::int64_t run) {
-    Statement row = database.prepare(
-        R"sql(
-            SELECT count(DISTINCT module.id), count(attempt.id)
-            FROM module
-            LEFT JOIN attempt ON attempt.module = module.id
-            WHERE module.run = ?1)sql");
-    row.bind_all(run);
-    row.step();
-    Store::Extent extent{row.integer(0), row.integer(1), {}};
-    Statement states = database.prepare(
-        fmt::format("SELECT {} FROM run WHERE id = ?1", fmt::join(parsers::kStateNames, ", ")));
-    states.bind_all(run);
-    states.step();
-    for (size_t i = 0; i < extent.states.size(); ++i)
-        extent.states[i] = states.integer(static_cast<int>(i));
-    return extent;
+    Query<Store::Extent> query(database.prepare(fmt::format(R"sql(
+            SELECT {}, modules, (
+                SELECT count(*)
+                FROM module
+                JOIN attempt ON attempt.module = module.id
+                WHERE module.run = run.id) AS attempts
+            FROM run
+            WHERE id = ?1)sql",
+                                                            fmt::join(parsers::kStateNames, ", "))),
+                               [](Store::Extent& row, auto column) {
+                                   describe_states(row.states, column);
+                                   column("modules", row.modules);
+                                   column("attempts", row.attempts);
+                               });
+    return query.first(run).value_or(Store::Extent{});
 }
 
 // A test is looked up in each of them until its ways are known.
@@ -323,24 +337,24 @@ std::vector<std::int64_t> other_ways_of(Database& database, std::int64_t run) {
                     AND other.fallback = run.fallback)
             ORDER BY other.id DESC LIMIT ?2)sql");
     row.bind_all(run, kOtherWays);
-    std::vector<std::int64_t> runs;
-    while (row.step()) runs.push_back(row.integer(0));
-    return runs;
+    return values_of<std::int64_t>(row);
 }
 
 std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run, std::string_view test) {
-    Statement row = database.prepare(R"sql(
+    Query<TestVerdict> query(database.prepare(R"sql(
             SELECT state, coalesce((
                 SELECT signature
                 FROM failure
                 WHERE failure.result = result.id AND NOT also
-                ORDER BY subtest IS NOT NULL, id LIMIT 1), '')
+                ORDER BY subtest IS NOT NULL, id LIMIT 1), '') AS signature
             FROM test
             CROSS JOIN result ON result.run = ?1 AND result.test = test.id AND verdict = 1
-            WHERE test.case_id = ?2)sql");
-    row.bind_all(run, test);
-    if (!row.step()) return std::nullopt;
-    return TestVerdict{state_column(row, 0), row.text(1)};
+            WHERE test.case_id = ?2)sql"),
+                             [](TestVerdict& row, auto column) {
+                                 column("state", row.state);
+                                 column("signature", row.signature);
+                             });
+    return query.first(run, test);
 }
 
 SuitePast past_of(Database& database, std::string_view suite) {
@@ -384,8 +398,13 @@ SuitePast past_of(Database& database, std::string_view suite) {
                 FROM {0}
                 ORDER BY part, run_started_ms DESC LIMIT 1)))sql",
                                            states);
-    Statement row = database.prepare(fmt::format(
-        R"sql(
+    struct Past {
+        std::string path;
+        std::optional<double> duration, whole_duration;
+        bool failed = false, needs_fresh_process = false;
+    };
+    Query<Past> query(database.prepare(fmt::format(
+                          R"sql(
             WITH RECURSIVE known (suite, path) AS (
                 SELECT id, (SELECT min(path) FROM module WHERE module.suite = suite.id)
                 FROM suite
@@ -417,20 +436,25 @@ SuitePast past_of(Database& database, std::string_view suite) {
                     AND json_extract(run.fingerprint, '$.settings.confirm') = 'new'
                     AND json_extract(run.fingerprint, '$.settings.retries') = '0'
                     AND run.gives_verdicts)
-                END
+                END AS needs_fresh_process
             FROM (SELECT suite, path, {} AS duration, {} AS whole_duration, {} AS failed
                 FROM known
                 WHERE path IS NOT NULL) AS past)sql",
-        kLatest, duration(""), duration("AND sharded = 0"), failed));
-    row.bind(1, suite);
+                          kLatest, duration(""), duration("AND sharded = 0"), failed)),
+                      [](Past& row, auto column) {
+                          column("path", row.path);
+                          column("duration", row.duration);
+                          column("whole_duration", row.whole_duration);
+                          column("failed", row.failed);
+                          column("needs_fresh_process", row.needs_fresh_process);
+                      });
     SuitePast past;
-    while (row.step()) {
-        const std::string path = row.text(0);
-        if (!row.is_null(1)) past.seconds.emplace(path, row.real(1));
-        if (!row.is_null(2)) past.seconds_of_whole_runs.emplace(path, row.real(2));
-        if (row.flag(3)) past.failed.insert(path);
-        if (row.flag(4)) past.needs_fresh_process.insert(path);
-    }
+    query.bind(suite).each([&](const Past& row) {
+        if (row.duration) past.seconds.emplace(row.path, *row.duration);
+        if (row.whole_duration) past.seconds_of_whole_runs.emplace(row.path, *row.whole_duration);
+        if (row.failed) past.failed.insert(row.path);
+        if (row.needs_fresh_process) past.needs_fresh_process.insert(row.path);
+    });
     return past;
 }
 

@@ -11,6 +11,7 @@
 #include "runner/base/run/run_fields.h"
 #include "runner/store/attempt_fields.h"
 #include "runner/store/json_column.h"
+#include "runner/store/query.h"
 
 namespace compat::store {
 
@@ -19,12 +20,6 @@ namespace {
 using parsers::CaseRecord;
 using parsers::Failure;
 
-template <class T>
-T known(std::optional<T> value, const std::string& word) {
-    if (!value) throw SqlError(SQLITE_CORRUPT, fmt::format("unknown word '{}'", word));
-    return *value;
-}
-
 // Place of a row's parent.
 size_t place(const std::unordered_map<std::int64_t, size_t>& places, std::int64_t parent) {
     const auto at = places.find(parent);
@@ -32,57 +27,115 @@ size_t place(const std::unordered_map<std::int64_t, size_t>& places, std::int64_
     return at->second;
 }
 
-std::optional<parsers::State> optional_state(const Statement& row, int column) {
-    if (row.is_null(column)) return std::nullopt;
-    return state_column(row, column);
-}
+struct AttemptRow {
+    std::int64_t id = 0;
+    JobResult job;
+};
+struct CaseRow {
+    std::int64_t id = 0;
+    CaseRecord test;
+};
+struct SubtestRow {
+    std::int64_t id = 0, result = 0;
+    parsers::SubCase subtest;
+};
+struct FailureOfResult {
+    std::int64_t result = 0;
+    std::optional<std::int64_t> subtest;
+    bool also = false;
+    Failure failure;
+    std::vector<std::tuple<std::string, int, std::string>> frames;
+    std::optional<parsers::Cause> cause;
+    std::optional<parsers::Confidence> confidence;
+    parsers::Diagnosis why;
+};
 
-std::optional<RunEnd> read_end_of(Database& database, std::int64_t run) {
-    Statement row =
-        database.prepare(fmt::format("SELECT {}, writes FROM run WHERE id = ?", kRunEndColumns));
-    row.bind(1, run);
-    row.step();
-    auto end = read_end(row, 0);
-    if (!end) return end;
-    end->writes = from_column<decltype(end->writes)>(row.text(6), "run.writes", run);
-    Statement rows =
-        database.prepare("SELECT module, message FROM mismatch WHERE run = ? ORDER BY id");
-    rows.bind(1, run);
-    while (rows.step()) end->mismatches.push_back({rows.text(0), rows.text(1)});
-    return end;
-}
-
-// Reads a row's columns in order.
-struct Columns {
-    const Statement& row;
-    std::int64_t id;
-    int next = 0;
-
-    void read(std::string_view, std::string& into) { into = row.text(next); }
-    void read(std::string_view, std::int64_t& into) { into = row.integer(next); }
-    void read(std::string_view, int& into) { into = static_cast<int>(row.integer(next)); }
-    void read(std::string_view, double& into) { into = row.real(next); }
-    void read(std::string_view, bool& into) { into = row.flag(next); }
-    void read(std::string_view, WallTime& into) { into = wall_time(row.integer(next)); }
-    void read(std::string_view what, AttemptKind& into) { word(what, kAttemptKindNames, into); }
-    void read(std::string_view what, parsers::ModuleOutcome& into) {
-        word(what, parsers::kModuleOutcomeNames, into);
-    }
-    void read(std::string_view, std::optional<std::string>& into) {
-        into = row.optional_text(next);
-    }
-    template <class T>
-    void read(std::string_view what, std::vector<T>& into) {
-        into = from_column<std::vector<T>>(row.text(next), what, id);
-    }
-    template <class T>
-    void read(std::string_view what, std::optional<T>& into) {
-        if (!row.is_null(next)) into = from_column<T>(row.text(next), what, id);
-    }
-    template <class Enum, size_t N>
-    void word(std::string_view what, const std::array<std::string_view, N>& names, Enum& into) {
-        into = undamaged(what, id, [&] { return enum_named<Enum>(names, row.text(next)); });
-    }
+const auto kAttempt = [](AttemptRow& row, auto column) {
+    column("id", row.id);
+    attempt_fields(row.job, [&](const char* name, const char*, auto& value) {
+        if (name) column(name, value);
+    });
+};
+const auto kCase = [](CaseRow& row, auto column) {
+    CaseRecord& test = row.test;
+    column("id", row.id);
+    column("case_id", test.id);
+    column("name", test.name);
+    column("state", test.state);
+    column("phase", test.phase);
+    column("reason", test.reason);
+    column("duration_s", test.duration_s);
+    column("path", test.location.file);
+    column("line", test.location.line);
+    column("started", test.started);
+    column("call_state", test.call_state);
+    column("pseudo", test.pseudo);
+    column("started_ms", test.started_ms);
+};
+const auto kSubtest = [](SubtestRow& row, auto column) {
+    column("id", row.id);
+    column("result", row.result);
+    column("label", row.subtest.label);
+    column("state", row.subtest.state);
+    column("reason", row.subtest.reason);
+};
+const auto kFailure = [](FailureOfResult& row, auto column) {
+    column("result", row.result);
+    column("subtest", row.subtest);
+    column("also", row.also);
+    column("type", row.failure.type);
+    column("message", row.failure.message);
+    column("phase", row.failure.phase);
+    column("counted", row.failure.counted);
+    column("traceback", row.failure.traceback);
+    column("frames", row.frames);
+    column("signature", row.failure.signature);
+    column("cause", row.cause);
+    column("error_class", row.why.error_class);
+    column("confidence", row.confidence);
+    column("rule", row.why.rule);
+    column("key_line", row.why.key_line);
+};
+const auto kDeviceEvent = [](parsers::DeviceEvent& event, auto column) {
+    column("case_id", event.test);
+    column("kind", event.kind);
+    column("op", event.op);
+    column("asked", event.from);
+    column("given", event.to);
+    column("file", event.location.file);
+    column("line", event.location.line);
+    column("count", event.count);
+    column("message", event.message);
+};
+const auto kKernels = [](parsers::KernelCount& kernels, auto column) {
+    column("case_id", kernels.test);
+    column("device", kernels.device);
+    column("count", kernels.count);
+};
+const auto kCollective = [](parsers::CollectiveCalls& calls, auto column) {
+    column("case_id", calls.test);
+    column("op", calls.op);
+    column("group", calls.group);
+    column("ranks", calls.ranks);
+    column("file", calls.location.file);
+    column("line", calls.location.line);
+    column("count", calls.count);
+    column("bytes", calls.bytes);
+};
+const auto kOptimizerSteps = [](parsers::OptimizerSteps& steps, auto column) {
+    column("case_id", steps.test);
+    column("ranks", steps.ranks);
+    column("count", steps.count);
+};
+const auto kDiagnostic = [](parsers::Diagnostic& diagnostic, auto column) {
+    column("file", diagnostic.file);
+    column("byte_offset", diagnostic.offset);
+    column("message", diagnostic.message);
+};
+const auto kLeaked = [](LeakedProcess& process, auto column) {
+    column("pid", process.pid);
+    column("argv", process.argv);
+    column("killed", process.killed);
 };
 
 std::string attempt_columns() {
@@ -94,40 +147,15 @@ std::string attempt_columns() {
     return columns;
 }
 
-JobResult read_attempt(const Statement& row) {
-    JobResult job;
-    Columns columns{row, row.integer(0)};
-    attempt_fields(job, [&](const char* column, const char*, auto& value) {
-        if (!column) return;
-        ++columns.next;
-        columns.read(fmt::format("attempt.{}", column), value);
-    });
-    if (job.ended) job.ended->peak_rss_bytes = static_cast<std::uint64_t>(job.peak_rss_bytes);
-    return job;
-}
-
-Failure read_failure(const Statement& row, int first) {
-    Failure failure;
-    failure.type = row.text(first);
-    failure.message = row.text(first + 1);
-    failure.phase = known(parsers::phase_of(row.text(first + 2)), row.text(first + 2));
-    failure.counted = optional_state(row, first + 3);
-    failure.traceback = row.text(first + 4);
-    using Frames = std::vector<std::tuple<std::string, int, std::string>>;
-    for (auto& [file, line, function] :
-         from_column<Frames>(row.text(first + 5), "failure.frames", row.integer(0)))
+// Takes it out of the row.
+Failure failure_of(FailureOfResult& row) {
+    Failure failure = std::move(row.failure);
+    for (auto& [file, line, function] : row.frames)
         failure.frames.push_back({std::move(file), line, std::move(function)});
-    failure.signature = row.optional_text(first + 6).value_or("");
-    if (row.is_null(first + 7)) return failure;
-    parsers::Diagnosis& why = failure.diagnosis.emplace();
-    const auto word = [&](int column, auto named) {
-        return known(named(row.text(first + column)), row.text(first + column));
-    };
-    why.cause = word(7, parsers::cause_of);
-    if (!row.is_null(first + 8)) why.error_class = word(8, parsers::error_class_of);
-    why.confidence = word(9, parsers::confidence_of);
-    why.rule = row.text(first + 10);
-    why.key_line = row.text(first + 11);
+    if (!row.cause) return failure;
+    row.why.cause = *row.cause;
+    row.why.confidence = row.confidence.value_or(parsers::Confidence::low);
+    failure.diagnosis = std::move(row.why);
     return failure;
 }
 
@@ -142,7 +170,7 @@ double duration_so_far(Database& database, std::int64_t run) {
             WHERE run.id = ?)sql");
     row.bind(1, run);
     row.step();
-    return row.real(0);
+    return row.real();
 }
 
 // Reads a module's attempts table by table, in the order of writing, so that each row's parent is
@@ -150,8 +178,10 @@ double duration_so_far(Database& database, std::int64_t run) {
 class ModuleReader {
   public:
     explicit ModuleReader(Database& database)
-        : attempts_(database.prepare(fmt::format(
-              "SELECT {} FROM attempt WHERE module = ? ORDER BY number", attempt_columns()))),
+        : attempts_(
+              database.prepare(fmt::format(
+                  "SELECT {} FROM attempt WHERE module = ? ORDER BY number", attempt_columns())),
+              kAttempt, "attempt"),
           cases_(database.prepare(R"sql(
             SELECT result.id, case_id, name, state, phase, reason, duration_s,
                 path, line, started, call_state, pseudo, started_ms
@@ -159,192 +189,169 @@ class ModuleReader {
             JOIN test ON test.id = result.test
             LEFT JOIN source_file ON source_file.id = result.file
             WHERE attempt = ?
-            ORDER BY result.id)sql")),
+            ORDER BY result.id)sql"),
+                 kCase, "result"),
           subtests_(database.prepare(R"sql(
             SELECT subtest.id, result, label, subtest.state, subtest.reason
             FROM result
             JOIN subtest ON subtest.result = result.id
             WHERE attempt = ?
-            ORDER BY subtest.id)sql")),
+            ORDER BY subtest.id)sql"),
+                    kSubtest, "subtest"),
           failures_(database.prepare(R"sql(
-            SELECT failure.id, failure.result, subtest, also, type, messages.content,
-                failure.phase, counted, tracebacks.content, frame_texts.content, signature, cause,
-                error_class, confidence, rule, key_line
+            SELECT failure.id, failure.result, subtest, also, type, messages.content AS message,
+                failure.phase, counted, tracebacks.content AS traceback,
+                frame_texts.content AS frames, signature, cause, error_class, confidence, rule,
+                key_line
             FROM result
             JOIN failure ON failure.result = result.id
             JOIN text AS messages ON messages.id = failure.message
             JOIN text AS tracebacks ON tracebacks.id = failure.traceback
             JOIN text AS frame_texts ON frame_texts.id = failure.frames
             WHERE attempt = ?
-            ORDER BY failure.id)sql")),
+            ORDER BY failure.id)sql"),
+                    kFailure, "failure"),
           device_events_(database.prepare(R"sql(
             SELECT case_id, site.kind, op, asked, given, file, line, count, message
             FROM device_event
             JOIN site ON site.id = device_event.site
             LEFT JOIN test ON test.id = device_event.test
             WHERE attempt = ?
-            ORDER BY device_event.id)sql")),
+            ORDER BY device_event.id)sql"),
+                         kDeviceEvent),
           kernels_(database.prepare(R"sql(
             SELECT case_id, device, count
             FROM kernel_count
             LEFT JOIN test ON test.id = kernel_count.test
             WHERE attempt = ?
-            ORDER BY kernel_count.id)sql")),
+            ORDER BY kernel_count.id)sql"),
+                   kKernels),
           collectives_(database.prepare(R"sql(
             SELECT case_id, op, "group", ranks, file, line, count, bytes
             FROM collective
             LEFT JOIN test ON test.id = collective.test
             WHERE attempt = ?
-            ORDER BY collective.id)sql")),
+            ORDER BY collective.id)sql"),
+                       kCollective),
           optimizer_steps_(database.prepare(R"sql(
             SELECT case_id, ranks, count
             FROM optimizer_step
             LEFT JOIN test ON test.id = optimizer_step.test
             WHERE attempt = ?
-            ORDER BY optimizer_step.id)sql")),
+            ORDER BY optimizer_step.id)sql"),
+                           kOptimizerSteps),
           diagnostics_(database.prepare(R"sql(
             SELECT file, byte_offset, message
             FROM diagnostic
             WHERE attempt = ?
-            ORDER BY id)sql")),
+            ORDER BY id)sql"),
+                       kDiagnostic),
           leaked_(database.prepare(R"sql(
             SELECT id, pid, argv, killed
             FROM leaked_process
             WHERE attempt = ?
-            ORDER BY id)sql")) {}
+            ORDER BY id)sql"),
+                  kLeaked, "leaked_process") {}
 
     std::vector<JobResult> attempts(std::int64_t module, const std::string& path) {
         std::vector<JobResult> jobs;
-        std::vector<std::int64_t> ids;
-        each(attempts_, module, [&](const Statement& row) {
-            ids.push_back(row.integer(0));
-            jobs.push_back(read_attempt(row));
-            jobs.back().record.path = path;
-        });
-        for (size_t i = 0; i < jobs.size(); ++i) {
-            cases(ids[i], jobs[i].record.cases);
-            devices(ids[i], jobs[i].record);
-            findings(ids[i], jobs[i]);
+        for (auto& [id, job] : attempts_.all(module)) {
+            if (job.ended)
+                job.ended->peak_rss_bytes = static_cast<std::uint64_t>(job.peak_rss_bytes);
+            parsers::ModuleRecord& record = job.record;
+            record.path = path;
+            record.cases = cases_of(id);
+            record.device_events = device_events_.all(id);
+            record.kernels = kernels_.all(id);
+            record.collectives = collectives_.all(id);
+            record.optimizer_steps = optimizer_steps_.all(id);
+            record.diagnostics = diagnostics_.all(id);
+            job.leaked = leaked_.all(id);
+            jobs.push_back(std::move(job));
         }
         return jobs;
     }
 
   private:
-    template <class Function>
-    static void each(Statement& statement, std::int64_t parent, Function function) {
-        statement.bind(1, parent);
-        while (statement.step()) function(statement);
-        statement.reset();
-    }
-
-    void cases(std::int64_t attempt, std::vector<CaseRecord>& into) {
+    std::vector<CaseRecord> cases_of(std::int64_t attempt) {
+        std::vector<CaseRecord> cases;
         std::unordered_map<std::int64_t, size_t> places;           // of results
         std::unordered_map<std::int64_t, size_t> places_in_tests;  // of sub-tests
-        each(cases_, attempt, [&](const Statement& row) {
-            places.emplace(row.integer(0), into.size());
-            CaseRecord& found = into.emplace_back();
-            found.id = row.text(1);
-            found.name = row.text(2);
-            found.state = state_column(row, 3);
-            found.phase = known(parsers::phase_of(row.text(4)), row.text(4));
-            found.reason = row.text(5);
-            found.duration_s = row.real(6);
-            found.location = {row.text(7), static_cast<int>(row.integer(8))};
-            found.started = row.flag(9);
-            found.call_state = optional_state(row, 10);
-            found.pseudo = row.flag(11);
-            found.started_ms = row.optional_integer(12);
+        cases_.bind(attempt).each([&](CaseRow&& row) {
+            places.emplace(row.id, cases.size());
+            cases.push_back(std::move(row.test));
         });
-        each(subtests_, attempt, [&](const Statement& row) {
-            auto& list = into[place(places, row.integer(1))].subcases;
-            places_in_tests.emplace(row.integer(0), list.size());
-            auto& found = list.emplace_back();
-            found.label = row.text(2);
-            found.state = state_column(row, 3);
-            found.reason = row.text(4);
+        subtests_.bind(attempt).each([&](SubtestRow&& row) {
+            auto& list = cases[place(places, row.result)].subcases;
+            places_in_tests.emplace(row.id, list.size());
+            list.push_back(std::move(row.subtest));
         });
-        each(failures_, attempt, [&](const Statement& row) {
-            CaseRecord& test = into[place(places, row.integer(1))];
-            Failure failure = read_failure(row, 4);
-            if (const auto subtest = row.optional_integer(2))
-                test.subcases[place(places_in_tests, *subtest)].failure = std::move(failure);
-            else if (row.flag(3))
+        failures_.bind(attempt).each([&](FailureOfResult&& row) {
+            CaseRecord& test = cases[place(places, row.result)];
+            Failure failure = failure_of(row);
+            if (row.subtest)
+                test.subcases[place(places_in_tests, *row.subtest)].failure = std::move(failure);
+            else if (row.also)
                 test.also.push_back(std::move(failure));
             else
                 test.failure = std::move(failure);
         });
+        return cases;
     }
 
-    void devices(std::int64_t attempt, parsers::ModuleRecord& into) {
-        each(device_events_, attempt, [&](const Statement& row) {
-            into.device_events.push_back({row.text(0),
-                                          row.text(1),
-                                          row.text(2),
-                                          row.text(3),
-                                          row.text(4),
-                                          {row.text(5), static_cast<int>(row.integer(6))},
-                                          row.integer(7),
-                                          row.text(8)});
-        });
-        each(kernels_, attempt, [&](const Statement& row) {
-            into.kernels.push_back({row.text(0), row.text(1), row.integer(2)});
-        });
-        each(collectives_, attempt, [&](const Statement& row) {
-            into.collectives.push_back({row.text(0),
-                                        row.text(1),
-                                        row.text(2),
-                                        row.integer(3),
-                                        {row.text(4), static_cast<int>(row.integer(5))},
-                                        row.integer(6),
-                                        row.integer(7)});
-        });
-        each(optimizer_steps_, attempt, [&](const Statement& row) {
-            into.optimizer_steps.push_back({row.text(0), row.integer(1), row.integer(2)});
-        });
-    }
-
-    void findings(std::int64_t attempt, JobResult& into) {
-        each(diagnostics_, attempt, [&](const Statement& row) {
-            into.record.diagnostics.push_back({row.text(0), row.integer(1), row.text(2)});
-        });
-        each(leaked_, attempt, [&](const Statement& row) {
-            into.leaked.push_back({row.integer(1),
-                                   from_column<std::vector<std::string>>(
-                                       row.text(2), "leaked_process.argv", row.integer(0)),
-                                   row.flag(3)});
-        });
-    }
-
-    Statement attempts_;
-    Statement cases_;
-    Statement subtests_;
-    Statement failures_;
-    Statement device_events_;
-    Statement kernels_;
-    Statement collectives_;
-    Statement optimizer_steps_;
-    Statement diagnostics_;
-    Statement leaked_;
+    Query<AttemptRow> attempts_;
+    Query<CaseRow> cases_;
+    Query<SubtestRow> subtests_;
+    Query<FailureOfResult> failures_;
+    Query<parsers::DeviceEvent> device_events_;
+    Query<parsers::KernelCount> kernels_;
+    Query<parsers::CollectiveCalls> collectives_;
+    Query<parsers::OptimizerSteps> optimizer_steps_;
+    Query<parsers::Diagnostic> diagnostics_;
+    Query<LeakedProcess> leaked_;
 };
+
+// A module of a run's plan.
+struct PlannedModule {
+    std::int64_t id = 0;
+    std::string path, not_run_reason;
+};
+
+std::vector<PlannedModule> planned_modules(Database& database, std::int64_t run,
+                                           std::string_view only) {
+    Query<PlannedModule> query(
+        database.prepare("SELECT id, path, not_run_reason FROM module "
+                         "WHERE run = ?1 AND (?2 = '' OR path = ?2) ORDER BY position, id"),
+        [](PlannedModule& row, auto column) {
+            column("id", row.id);
+            column("path", row.path);
+            column("not_run_reason", row.not_run_reason);
+        });
+    return query.all(run, only);
+}
+
+struct RunRow {
+    RunInfo info;
+    EndColumns end;
+};
+
+std::vector<StoredMismatch> mismatches_of(Database& database, std::int64_t run) {
+    Query<StoredMismatch> query(
+        database.prepare("SELECT module, message FROM mismatch WHERE run = ? ORDER BY id"),
+        [](StoredMismatch& row, auto column) {
+            column("module", row.module);
+            column("message", row.message);
+        });
+    return query.all(run);
+}
 
 }  // namespace
 
-WallTime wall_time(std::int64_t ms) { return WallTime(Milliseconds(ms)); }
-
-parsers::State state_column(const Statement& row, int column) {
-    return known(parsers::state_of(row.text(column)), row.text(column));
-}
-
-std::optional<RunEnd> read_end(const Statement& row, int first) {
-    if (row.is_null(first)) return std::nullopt;
-    RunEnd end;
-    end.finished = wall_time(row.integer(first));
-    end.duration_s = row.real(first + 1);
-    end.complete = row.flag(first + 2);
-    end.exit_code = static_cast<int>(row.integer(first + 3));
-    end.accounting_closed = row.flag(first + 4);
-    end.not_run_reason = row.text(first + 5);
-    return end;
+std::optional<RunEnd> EndColumns::ended() const {
+    if (!finished) return std::nullopt;
+    RunEnd ended = end;
+    ended.finished = *finished;
+    return ended;
 }
 
 std::optional<std::int64_t> read_last_known_cases(Database& database, std::string_view suite,
@@ -363,42 +370,39 @@ std::optional<std::int64_t> read_last_known_cases(Database& database, std::strin
     if (before) latest = before->time_since_epoch().count();
     row.bind_all(suite, module, latest);
     if (!row.step()) return std::nullopt;
-    return row.integer(0);
+    return row.integer();
 }
 
 std::string run_columns(RunFields which) {
     std::vector<std::string> columns{"run.id"};
-    const RunInfo any;
-    run_fields(any, [&](const RunField& field, const auto&) {
-        if (field.key == "suite")
-            columns.emplace_back("suite.name");
-        else if (which == RunFields::all || field.listed)
-            columns.push_back(fmt::format("run.\"{}\"", field.column));
+    RunInfo any;
+    describe_run(any, which, [&](std::string_view name, const auto&) {
+        columns.push_back(name == "suite" ? "suite.name AS suite"
+                                          : fmt::format("run.\"{}\"", name));
     });
     return fmt::format("{}", fmt::join(columns, ", "));
 }
 
-int read_run_fields(const Statement& row, RunFields which, RunInfo& into) {
-    Columns columns{row, row.integer(0), 1};
-    run_fields(into, [&](const RunField& field, auto& value) {
-        if (which == RunFields::of_lists && !field.listed) return;
-        columns.read(fmt::format("run.{}", field.column), value);
-        ++columns.next;
-    });
-    into.folder = run_folder_name(into.id);  // the column may be a stranger's
-    if (into.expectations == "[]") into.expectations.clear();
-    return columns.next;
+void complete_fields(RunInfo& info) {
+    info.folder = run_folder_name(info.id);  // the column may be a stranger's
+    if (info.expectations == "[]") info.expectations.clear();
 }
 
 StoredRun read_run(Database& database, std::int64_t run) {
-    Statement row = database.prepare(
-        fmt::format("SELECT {} FROM run JOIN suite ON suite.id = run.suite WHERE run.id = ?",
-                    run_columns(RunFields::all)));
-    row.bind(1, run);
-    row.step();
-    StoredRun stored;
-    read_run_fields(row, RunFields::all, stored.info);
-    stored.end = read_end_of(database, run);
+    Query<RunRow> query(
+        database.prepare(fmt::format(
+            "SELECT {}, {}, writes FROM run JOIN suite ON suite.id = run.suite WHERE run.id = ?",
+            run_columns(RunFields::all), kRunEndColumns)),
+        [](RunRow& row, auto column) {
+            describe_run(row.info, RunFields::all, column);
+            describe_end(row.end, column);
+            column("writes", row.end.end.writes);
+        },
+        "run");
+    RunRow row = query.first(run).value_or(RunRow{});
+    complete_fields(row.info);
+    StoredRun stored{std::move(row.info), row.end.ended(), 0};
+    if (stored.end) stored.end->mismatches = mismatches_of(database, run);
     stored.duration_s = stored.end ? stored.end->duration_s : duration_so_far(database, run);
     return stored;
 }
@@ -406,19 +410,8 @@ StoredRun read_run(Database& database, std::int64_t run) {
 Expected<void> read_modules(Database& database, std::int64_t run, std::string_view only,
                             const ModuleVisitor& see) {
     const StoredRun whole = read_run(database, run);
-    struct Planned {
-        std::int64_t id;
-        std::string path, not_run_reason;
-    };
-    std::vector<Planned> planned;
-    Statement row = database.prepare(
-        "SELECT id, path, not_run_reason FROM module WHERE run = ?1 AND (?2 = '' OR path = ?2) "
-        "ORDER BY position, id");
-    row.bind_all(run, only);
-    while (row.step()) planned.push_back({row.integer(0), row.text(1), row.text(2)});
-    row.reset();
     ModuleReader reader(database);
-    for (const auto& [id, path, not_run_reason] : planned) {
+    for (const auto& [id, path, not_run_reason] : planned_modules(database, run, only)) {
         StoredModule module{path, {}, {}, {}};
         for (JobResult& job : reader.attempts(id, path)) module.add(std::move(job));
         if (module.attempts.empty()) {

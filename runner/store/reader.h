@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "runner/base/run/run_fields.h"
 #include "runner/store/database.h"
 #include "runner/store/store.h"
 
@@ -16,23 +17,40 @@ namespace compat::store {
 // the long ones.
 enum class RunFields { all, of_lists };
 [[nodiscard]] std::string run_columns(RunFields which);
-// Reads them from the row's first column on; returns the next one.
-int read_run_fields(const Statement& row, RunFields which, RunInfo& into);
+// Names them for a Query.
+template <class Column>
+void describe_run(RunInfo& info, RunFields which, Column column) {
+    run_fields(info, [&](const RunField& field, auto& value) {
+        if (which == RunFields::all || field.listed) column(field.column, value);
+    });
+}
+// Changes fields whose columns hold something else.
+void complete_fields(RunInfo& info);
 
 // `only`: the path of the one to read; empty: all. No statement is open while `see` is called.
 [[nodiscard]] Expected<void> read_modules(Database& database, std::int64_t run,
                                           std::string_view only, const ModuleVisitor& see);
 
-// The columns of kRunEndColumns, from `first` on; empty for a run that has not ended.
+// A run's end, without its mismatches and writes.
 inline constexpr std::string_view kRunEndColumns =
     "run.finished_ms, run.duration_s, run.complete, run.exit_code, run.accounting_closed,"
     " run.not_run_reason";
-inline constexpr int kRunEndColumnCount = 6;
-[[nodiscard]] std::optional<RunEnd> read_end(const Statement& row, int first);
+struct EndColumns {
+    std::optional<WallTime> finished;
+    RunEnd end;
 
-[[nodiscard]] WallTime wall_time(std::int64_t ms);
-// A name of parsers/record.h. An unknown one is damage: throws SqlError.
-[[nodiscard]] parsers::State state_column(const Statement& row, int column);
+    // Empty for a run that has not ended.
+    [[nodiscard]] std::optional<RunEnd> ended() const;
+};
+template <class Column>
+void describe_end(EndColumns& row, Column column) {
+    column("finished_ms", row.finished);
+    column("duration_s", row.end.duration_s);
+    column("complete", row.end.complete);
+    column("exit_code", row.end.exit_code);
+    column("accounting_closed", row.end.accounting_closed);
+    column("not_run_reason", row.end.not_run_reason);
+}
 
 // Number of tests that the latest complete attempt at the module collected; with `before`, only of
 // runs that started before that time.

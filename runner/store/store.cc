@@ -145,7 +145,7 @@ Expected<void> Store::settle() {
         bool busy = false;
         {
             Statement checkpoint = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)");
-            busy = checkpoint.step() && checkpoint.integer(0) != 0;
+            busy = checkpoint.step() && checkpoint.integer() != 0;
         }
         std::error_code error;
         const std::filesystem::path wal = database.file().string() + "-wal";

@@ -5,7 +5,7 @@
 
 #include "runner/store/edge.h"
 #include "runner/store/queries.h"
-#include "runner/store/reader.h"
+#include "runner/store/query.h"
 #include "runner/store/store_impl.h"
 
 namespace compat::store {
@@ -15,20 +15,24 @@ Expected<void> each_module_result(const Store& store, std::span<const std::strin
                                   const std::function<void(const ModuleResult&)>& see) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<void> {
-        Statement row = database.prepare(R"sql(
+        Query<ModuleResult> results(database.prepare(R"sql(
             SELECT result.test, result.id, result.state, result.duration_s
             FROM run
             CROSS JOIN module ON module.run = run.id AND module.path = ?2
             CROSS JOIN attempt ON attempt.module = module.id
             CROSS JOIN result ON result.attempt = attempt.id AND result.verdict = 1
-            WHERE run.name = ?1)sql");
-        for (std::size_t i = 0; i < runs.size(); ++i) {
-            row.bind_all(runs[i], module);
-            while (row.step())
-                see({static_cast<std::uint32_t>(i), row.integer(0), row.integer(1),
-                     state_column(row, 2), static_cast<float>(row.real(3))});
-            row.reset();
-        }
+            WHERE run.name = ?1)sql"),
+                                    [](ModuleResult& row, auto column) {
+                                        column("test", row.test);
+                                        column("id", row.result);
+                                        column("state", row.state);
+                                        column("duration_s", row.duration_s);
+                                    });
+        for (std::uint32_t run = 0; run < runs.size(); ++run)
+            results.bind(runs[run], module).each([&](ModuleResult result) {
+                result.run = run;
+                see(result);
+            });
         return {};
     });
 }
@@ -38,46 +42,45 @@ Expected<std::vector<ModuleCounts>> module_counts(const Store& store, std::strin
     return guarded(database.file(), [&]() -> Expected<std::vector<ModuleCounts>> {
         const auto id = run_row(database, run);
         if (!id) return tl::unexpected(id.error());
-        Statement row = database.prepare(fmt::format(R"sql(
+        Query<ModuleCounts> modules(
+            database.prepare(fmt::format(R"sql(
             SELECT path, {}, exercised_good, exercised_broken, coalesce((
                 SELECT sum(duration_s)
                 FROM attempt
-                WHERE attempt.module = module.id AND kind <> 'diagnostic'), 0)
+                WHERE attempt.module = module.id AND kind <> 'diagnostic'), 0) AS seconds
             FROM module
             WHERE run = ?
             ORDER BY path)sql",
-                                                     fmt::join(parsers::kStateNames, ", ")));
-        row.bind(1, *id);
-        std::vector<ModuleCounts> modules;
-        while (row.step()) {
-            ModuleCounts& module = modules.emplace_back();
-            module.path = row.text(0);
-            int column = 1;
-            for (std::int64_t& count : module.states) count = row.integer(column++);
-            module.exercised_good = row.integer(column);
-            module.exercised_broken = row.integer(column + 1);
-            module.seconds = row.real(column + 2);
-        }
-        return modules;
+                                         fmt::join(parsers::kStateNames, ", "))),
+            [](ModuleCounts& row, auto column) {
+                column("path", row.path);
+                describe_states(row.states, column);
+                column("exercised_good", row.exercised_good);
+                column("exercised_broken", row.exercised_broken);
+                column("seconds", row.seconds);
+            });
+        return modules.all(*id);
     });
 }
 
 Expected<std::vector<TestResult>> results_of_test(const Store& store, std::string_view test) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<TestResult>> {
-        Statement row = database.prepare(R"sql(
-            SELECT run.name, result.id, result.state, result.flaky
+        Query<TestResult> results(database.prepare(R"sql(
+            SELECT run.name AS run, result.id, result.state, result.flaky
             FROM test
             CROSS JOIN run ON run.suite = test.suite
             CROSS JOIN result ON result.run = run.id AND result.test = test.id
                 AND result.verdict = 1
             WHERE test.case_id = ?1
-            ORDER BY run.started_ms, run.id)sql");
-        row.bind(1, test);
-        std::vector<TestResult> results;
-        while (row.step())
-            results.push_back({row.text(0), row.integer(1), state_column(row, 2), row.flag(3)});
-        return results;
+            ORDER BY run.started_ms, run.id)sql"),
+                                  [](TestResult& row, auto column) {
+                                      column("run", row.run);
+                                      column("id", row.result);
+                                      column("state", row.state);
+                                      column("flaky", row.retried);
+                                  });
+        return results.all(test);
     });
 }
 
@@ -91,7 +94,7 @@ Expected<std::vector<std::string>> tests_of_results(const Store& store,
         ids.reserve(results.size());
         for (const std::int64_t result : results) {
             row.bind(1, result);
-            ids.push_back(row.step() ? row.text(0) : std::string{});
+            ids.push_back(row.step() ? row.text() : std::string{});
             row.reset();
         }
         return ids;

@@ -12,7 +12,7 @@
 #include "runner/base/run/run_fields.h"
 #include "runner/store/attempt_fields.h"
 #include "runner/store/json_column.h"
-#include "runner/store/reader.h"
+#include "runner/store/query.h"
 
 namespace compat::store {
 
@@ -57,7 +57,7 @@ class Interned {
     std::int64_t id(const Values&... values) {
         find_.bind_all(values...);
         if (find_.step()) {
-            const auto found = find_.integer(0);
+            const auto found = find_.integer();
             find_.reset();
             return found;
         }
@@ -81,7 +81,7 @@ std::int64_t suite_of(Database& database, std::int64_t run) {
     Statement statement = database.prepare("SELECT suite FROM run WHERE id = ?");
     statement.bind(1, run);
     statement.step();
-    return statement.integer(0);
+    return statement.integer();
 }
 
 // Writes one job's rows; lives as long as its transaction.
@@ -114,7 +114,11 @@ class JobWriter {
             SELECT state, forked
             FROM result
             JOIN attempt ON attempt.id = result.attempt AND kind <> 'diagnostic'
-            WHERE test = ? AND run = ?)sql")),
+            WHERE test = ? AND run = ?)sql"),
+                   [](analysis::ResultInAttempt& row, auto column) {
+                       column("state", row.state);
+                       column("forked", row.forked);
+                   }),
           known_(
               database.prepare("SELECT 1 FROM result WHERE test = ? AND run = ? AND verdict = 1")),
           reached_(database.prepare(
@@ -166,7 +170,7 @@ class JobWriter {
             write_plan(database_, run_, {path});
             return database_.last_row_id();
         }
-        return find.integer(0);
+        return find.integer();
     }
 
     std::int64_t add_attempt(std::int64_t module, const JobResult& job) {
@@ -203,10 +207,7 @@ class JobWriter {
     // A verdict of the job, seen beside the test's earlier results.
     bool is_flaky(const JobResult& job, const CaseRecord& record, std::int64_t test) {
         std::vector<analysis::ResultInAttempt> results{{record.state, job.record.forked, true}};
-        earlier_.bind_all(test, run_);
-        while (earlier_.step())
-            results.push_back({state_column(earlier_, 0), earlier_.flag(1), false});
-        earlier_.reset();
+        earlier_.bind(test, run_).each([&](const auto& earlier) { results.push_back(earlier); });
         return analysis::stability_of(results).flaky;
     }
 
@@ -367,7 +368,7 @@ class JobWriter {
     Interned texts_;
     Statement result_;
     Statement overrule_;
-    Statement earlier_;
+    Query<analysis::ResultInAttempt> earlier_;
     Statement known_;
     Statement reached_;
     Statement subtest_;

@@ -75,6 +75,7 @@ constexpr std::array kTables{
     PageTable{"docs/reference/store-schema.md", "views", database_views},
     PageTable{"docs/reference/store-schema.md", "tables", database_tables},
     PageTable{"docs/reference/store-schema.md", "indices", database_indices},
+    PageTable{"docs/reference/store-schema.md", "run fields", run_fields_of_docs},
     PageTable{"docs/reference/store-schema.md", "versions", database_versions},
     PageTable{"docs/reference/suite-format.md", "suite keys", suite_keys},
     PageTable{"docs/reference/suite-format.md", "module globs", module_globs},
@@ -95,6 +96,7 @@ struct GeneratedFile {
 constexpr std::array kFiles{
     GeneratedFile{"runner/config/config.schema.json", settings_schema},
     GeneratedFile{"runner/store/schema.sql", database_schema},
+    GeneratedFile{"reports/schemas/report.schema.json", report_schema},
 };
 
 // Text that no table is.

@@ -84,8 +84,12 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 [[nodiscard]] Rows files_of(const std::string& folder, const std::vector<std::string>& other_rooms);
 [[nodiscard]] std::string arrows_drawn();
 
-// Whole files.
+// A run's fields (run_fields.cc).
+[[nodiscard]] Rows run_fields_of_docs();
+
+// Whole files. Of the last one only the members of a run.
 [[nodiscard]] std::string settings_schema();
 [[nodiscard]] std::string database_schema();
+[[nodiscard]] std::string report_schema();
 
 }  // namespace compat::docs

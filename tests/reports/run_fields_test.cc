@@ -32,6 +32,27 @@ TEST(RunFields, AreThoseOfTheReportsSchema) {
     EXPECT_EQ(keys_of(schema["properties"]["run"]["properties"]), keys_of(run_json(RunView())));
 }
 
+TEST(RunFields, HaveTheirTypesInTheReportsSchema) {
+    const auto schema = nlohmann::ordered_json::parse(source("reports/schemas/report.schema.json"));
+    const RunInfo any;
+    run_fields(any, [&](const RunField& field, const auto& value) {
+        using T = std::remove_cvref_t<decltype(value)>;
+        if (field.report == RunField::Reported::no) return;
+        const auto& property = schema["properties"]["run"]["properties"][std::string(field.key)];
+        const bool nullable = field.report == RunField::Reported::or_null ||
+                              std::is_same_v<T, std::optional<std::string>>;
+        const std::string type = std::is_same_v<T, bool> ? "boolean"
+                                 : std::is_integral_v<T> ? "integer"
+                                                         : "string";
+        if (property.contains("enum"))
+            for (const auto& word : property["enum"]) EXPECT_TRUE(word.is_string()) << field.key;
+        else if (nullable)
+            EXPECT_EQ(property["type"], nlohmann::ordered_json({type, "null"})) << field.key;
+        else
+            EXPECT_EQ(property["type"], type) << field.key;
+    });
+}
+
 // A key has a part for each field that separates runs, whatever its type.
 TEST(RunFields, NamesAreUniqueAndEachThatSeparatesIsPartOfTheKey) {
     std::set<std::string_view> keys, columns, shared;

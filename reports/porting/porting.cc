@@ -45,6 +45,13 @@ std::optional<Column> column_of(const RunView& run) {
     return std::nullopt;
 }
 
+std::optional<FurtherKind> further_kind_of(const RunInfo& run) {
+    if (run.keep_going) return FurtherKind::past_refusals;
+    if (run.seeds > 0 && !run.shim && !run.simulated && run.device == "cpu")
+        return FurtherKind::random;
+    return std::nullopt;
+}
+
 namespace {
 
 // An input of a run that must be equal in all runs, so that a difference comes from the device.
@@ -96,24 +103,24 @@ class PortingBuilder::Impl {
         add_refusals(hits);
     }
 
-    void begin_keep_going(const RunView& run, std::string report_url) {
+    void begin_further(const RunView& run, std::string report_url) {
+        further_ = run.keep_going ? FurtherKind::past_refusals : FurtherKind::random;
+        if (further_ == FurtherKind::random) {
+            view_.random = {run, Column::cpu, std::move(report_url)};
+            return;
+        }
         column_ = run.simulated == "cuda"   ? Column::cuda
                   : run.policy == "missing" ? Column::cuda_on_mps
                                             : Column::mps_strict;
         view_.kept_going.push_back({run, column_, std::move(report_url)});
     }
 
-    void add_keep_going(const ModuleView& module) {
+    void add_further(const ModuleView& module) {
         for (const CaseView& test : module.cases)
-            kept_going_.add(view_.kept_going.back(), common_id(test.id), test, module.refusals);
-    }
-
-    void begin_random(const RunView& run, std::string report_url) {
-        view_.random = {run, Column::cpu, std::move(report_url)};
-    }
-
-    void add_random(const ModuleView& attempt) {
-        for (const CaseView& test : attempt.cases) streams_.add(view_.random->run, test);
+            if (further_ == FurtherKind::random)
+                streams_.add(view_.random->run, test);
+            else
+                kept_going_.add(view_.kept_going.back(), common_id(test.id), test, module.refusals);
     }
 
     void note_missing(Column column, std::string why, std::string command) {
@@ -468,6 +475,7 @@ class PortingBuilder::Impl {
 
     PortingView view_;
     Column column_ = Column::cpu;
+    FurtherKind further_ = FurtherKind::past_refusals;
     analysis::Comparison compared_{kNeedsDevice + 1};
     std::vector<TestLink> links_;                            // by test
     std::unordered_map<size_t, std::string> cpu_key_lines_;  // of tests that are not good there
@@ -493,14 +501,10 @@ void PortingBuilder::end(const ReportModel& model, const std::vector<GapHit>& hi
                          std::string report_url) {
     impl_->end(model, hits, std::move(report_url));
 }
-void PortingBuilder::begin_keep_going(const RunView& run, std::string report_url) {
-    impl_->begin_keep_going(run, std::move(report_url));
+void PortingBuilder::begin_further(const RunView& run, std::string report_url) {
+    impl_->begin_further(run, std::move(report_url));
 }
-void PortingBuilder::add_keep_going(const ModuleView& module) { impl_->add_keep_going(module); }
-void PortingBuilder::begin_random(const RunView& run, std::string report_url) {
-    impl_->begin_random(run, std::move(report_url));
-}
-void PortingBuilder::add_random(const ModuleView& attempt) { impl_->add_random(attempt); }
+void PortingBuilder::add_further(const ModuleView& module) { impl_->add_further(module); }
 void PortingBuilder::note_missing(Column column, std::string why, std::string command) {
     impl_->note_missing(column, std::move(why), std::move(command));
 }

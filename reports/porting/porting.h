@@ -62,6 +62,12 @@ using PerColumn = std::array<T, kColumns.size()>;
 // The column to which a run belongs; empty: none.
 [[nodiscard]] std::optional<Column> column_of(const RunView& run);
 
+// Runs beside the columns: one that went on where the device refuses, and one on plain CPU with
+// other random numbers.
+enum class FurtherKind { past_refusals, random };
+// Empty: it is neither.
+[[nodiscard]] std::optional<FurtherKind> further_kind_of(const RunInfo& run);
+
 using analysis::Change;
 
 enum class Group { loss, idle, gain, other };
@@ -267,12 +273,10 @@ class PortingBuilder {
     void add(const ModuleView& module);
     // `hits`: the run's gap hits (store::GapLog::hits). `model` has its gaps.
     void end(const ReportModel& model, const std::vector<GapHit>& hits, std::string report_url);
-    // A run that keeps going, after all columns.
-    void begin_keep_going(const RunView& run, std::string report_url);
-    void add_keep_going(const ModuleView& module);
-    // A run with other random numbers, after all columns. Each module's attempts one by one.
-    void begin_random(const RunView& run, std::string report_url);
-    void add_random(const ModuleView& attempt);
+    // A run beside the columns, after all of them. Of one with other random numbers each module's
+    // attempts one by one.
+    void begin_further(const RunView& run, std::string report_url);
+    void add_further(const ModuleView& module);
     // The column has no run, or no complete one.
     // `command` makes it; empty: not known.
     void note_missing(Column column, std::string why, std::string command = {});

@@ -78,8 +78,6 @@ class Settings {
     [[nodiscard]] std::uint64_t bytes(Setting setting) const { return bytes_of(text(setting)); }
     [[nodiscard]] int retries() const { return retries_; }
     [[nodiscard]] int seeds() const { return seeds_; }
-    // As RunInfo::gives_verdicts.
-    [[nodiscard]] bool gives_verdicts() const { return seeds_ == 0 && !on(Setting::keep_going); }
     // The configuration files that were read, the project's first.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const { return files_; }
 

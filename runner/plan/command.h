@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runner/base/run/run_info.h"
 #include "runner/plan/plan.h"
 #include "suites/suite.h"
 
@@ -20,7 +21,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 inline constexpr std::string_view kDeviceVariable = "COMPAT_DEVICE";
 
 // Settings that all children of a run share.
-struct ChildSettings {
+struct ChildSettings : RunSettings {
     std::filesystem::path python;        // the environment's interpreter
     std::filesystem::path root;          // the suite's source, the child's working folder
     std::filesystem::path harness;       // harness/main.py
@@ -35,9 +36,7 @@ struct ChildSettings {
     bool mac_like = false;        // Python says that a simulated Mac is one
     int processes = 1;            // that run at once and share the host's memory
     bool default_device = false;  // tensors without a device are made on the accelerator
-    bool keep_going = false;      // refusals of the simulated device are written down, not raised
-    bool fallback = true;
-    bool on_cpu = false;  // the host has an accelerator, and the suite is to run on the CPU
+    bool on_cpu = false;          // the host has an accelerator, and the suite is to run on the CPU
     Variables device_library = {};  // its settings (docs/guide/device-library.md)
     std::string default_dtype;      // of torch, whatever the code sets; empty: the code's
     int threads = 1;                // OMP_NUM_THREADS where nobody has set it; 0: it stays unset
@@ -55,8 +54,8 @@ struct ChildSettings {
 // its own.
 struct AttemptPaths {
     std::filesystem::path log, events, devices, only;
-    std::string id;         // value of COMPAT_JOB, which identifies the child's processes
-    int random_stream = 0;  // other random numbers than the suite's own; 0: those
+    std::string id;                  // value of COMPAT_JOB, which identifies the child's processes
+    int random_stream = 0;           // other random numbers than the suite's own; 0: those
     std::filesystem::path folder{};  // the run's, above all of them
 };
 

@@ -54,8 +54,7 @@ std::vector<std::string> perhaps_random_tests(const PortingView& view) {
     return {ids.begin(), ids.end()};
 }
 
-}  // namespace
-
+// Runs tests on plain CPU with other random numbers, which a device has for the same seed.
 Expected<void> run_random(const run::RunRequest& request, const ColumnSettings& settings,
                           const PortingView& view, const std::shared_ptr<run::SharedByRuns>& shared,
                           Columns& columns) {
@@ -78,9 +77,11 @@ Expected<void> run_random(const run::RunRequest& request, const ColumnSettings& 
     return {};
 }
 
-Expected<void> run_keep_going(const run::RunRequest& request, const ColumnSettings& settings,
-                              const PortingView& view,
-                              const std::shared_ptr<run::SharedByRuns>& shared, Columns& columns) {
+// Runs the broken tests again where the device refuses nothing, to see what is behind.
+Expected<void> run_past_refusals(const run::RunRequest& request, const ColumnSettings& settings,
+                                 const PortingView& view,
+                                 const std::shared_ptr<run::SharedByRuns>& shared,
+                                 Columns& columns) {
     for (const Column way : {Column::cuda, Column::mps_strict, Column::cuda_on_mps}) {
         const ColumnRow& column = reports::row_of(way);
         run::RunRequest own = request_of(request, shared);
@@ -103,5 +104,9 @@ Expected<void> run_keep_going(const run::RunRequest& request, const ColumnSettin
     }
     return {};
 }
+
+}  // namespace
+
+std::array<FurtherRuns, 2> further_runs() { return {run_random, run_past_refusals}; }
 
 }  // namespace compat::porting

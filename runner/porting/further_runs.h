@@ -2,6 +2,7 @@
 // Not for the columns (columns.h).
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "reports/porting/porting.h"
@@ -10,18 +11,14 @@
 
 namespace compat::porting {
 
-// Runs tests on plain CPU with other random numbers, which a device has for the same seed.
-[[nodiscard]] Expected<void> run_random(const run::RunRequest& request,
-                                        const ColumnSettings& settings,
-                                        const reports::PortingView& view,
-                                        const std::shared_ptr<run::SharedByRuns>& shared,
-                                        Columns& columns);
+// Runs tests that `view` names, and adds the runs to `columns`.
+using FurtherRuns = Expected<void> (*)(const run::RunRequest& request,
+                                       const ColumnSettings& settings,
+                                       const reports::PortingView& view,
+                                       const std::shared_ptr<run::SharedByRuns>& shared,
+                                       Columns& columns);
 
-// Runs the broken tests again where the device refuses nothing, to see what is behind.
-[[nodiscard]] Expected<void> run_keep_going(const run::RunRequest& request,
-                                            const ColumnSettings& settings,
-                                            const reports::PortingView& view,
-                                            const std::shared_ptr<run::SharedByRuns>& shared,
-                                            Columns& columns);
+// In their order: each sees a view with the runs of those before it.
+[[nodiscard]] std::array<FurtherRuns, 2> further_runs();
 
 }  // namespace compat::porting

@@ -117,16 +117,14 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
     const auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
     if (!store) return tl::unexpected(store.error());
     auto comparison = compare_columns(columns, *store, *results, request.out);
-    const auto run_further = [&](auto run_tests) {
-        if (!comparison || !columns.is_whole() || columns.error || columns.interrupted) return;
+    for (const FurtherRuns run_tests : further_runs()) {
+        if (!comparison || !columns.is_whole() || columns.error || columns.interrupted) break;
         const size_t before = columns.kept_going.size() + columns.random.size();
         if (auto ran = run_tests(request.run, *ready, comparison->view, shared, columns); !ran)
             columns.error = ran.error();
         if (columns.kept_going.size() + columns.random.size() != before)
             comparison = compare_columns(columns, *store, *results, request.out);
-    };
-    run_further(run_random);
-    run_further(run_keep_going);
+    }
     const auto code = show(std::move(comparison), columns, *store, *results);
     if (columns.error) return tl::unexpected(*columns.error);
     if (code && columns.interrupted) return worst(std::array{*code, ExitCode::interrupted});

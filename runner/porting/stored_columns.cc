@@ -27,42 +27,23 @@ std::string link_to_report(const fs::path& folder, const fs::path& out) {
     return reports::percent_encoded(report.lexically_relative(out).string());
 }
 
-// A run beside the columns. begin(model, link) takes the run, add(model, module) each stored
-// module.
-template <class Begin, class Add>
+// A run beside the columns.
 Expected<void> read_further(const store::Store& store, const fs::path& results, const fs::path& out,
-                            const std::string& id, Begin begin, Add add) {
+                            const std::string& id, reports::PortingBuilder& builder) {
     const auto run = store.load_run(id);
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = results / run->info.folder;
     reports::ModelBuilder model(*run, {folder, out});
-    begin(model.run(), link_to_report(folder, out));
+    builder.begin_further(model.run(), link_to_report(folder, out));
     return store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
-        add(model, std::move(module));
+        // Each attempt has other random numbers.
+        if (run->info.seeds > 0)
+            for (store::JobResult& attempt : module.attempts)
+                builder.add_further(model.view({module.path, {std::move(attempt)}, {}, {}}));
+        else
+            builder.add_further(model.view(std::move(module)));
         return {};
     });
-}
-
-Expected<void> read_keep_going(const store::Store& store, const fs::path& results,
-                               const fs::path& out, const std::string& id,
-                               reports::PortingBuilder& builder) {
-    return read_further(
-        store, results, out, id,
-        [&](const auto& run, std::string link) { builder.begin_keep_going(run, std::move(link)); },
-        [&](auto& model, store::StoredModule module) {
-            builder.add_keep_going(model.view(std::move(module)));
-        });
-}
-
-Expected<void> read_random(const store::Store& store, const fs::path& results, const fs::path& out,
-                           const std::string& id, reports::PortingBuilder& builder) {
-    return read_further(
-        store, results, out, id,
-        [&](const auto& run, std::string link) { builder.begin_random(run, std::move(link)); },
-        [&](auto& model, store::StoredModule module) {
-            for (store::JobResult& attempt : module.attempts)
-                builder.add_random(model.view({module.path, {std::move(attempt)}, {}, {}}));
-        });
 }
 
 // Holds one stored module at a time.
@@ -108,15 +89,14 @@ Expected<Columns> find_runs(const store::Store& store, const fs::path& results,
         };
         if (!suite.empty() && suite != run->info.suite) return unfit();
         suite = run->info.suite;
-        if (run->info.keep_going) {
-            columns.kept_going.push_back(*id);
-            continue;
-        }
-        if (run->info.seeds > 0) {
-            const bool on_plain_cpu =
-                !run->info.shim && !run->info.simulated && run->info.device == "cpu";
-            if (!on_plain_cpu || !columns.random.empty()) return unfit();
-            columns.random = *id;
+        if (!run->info.gives_verdicts()) {
+            const auto kind = reports::further_kind_of(run->info);
+            if (kind == reports::FurtherKind::past_refusals)
+                columns.kept_going.push_back(*id);
+            else if (kind == reports::FurtherKind::random && columns.random.empty())
+                columns.random = *id;
+            else
+                return unfit();
             continue;
         }
         const auto column = reports::column_of(reports::ModelBuilder(*run, {}).run());
@@ -154,11 +134,10 @@ Expected<Comparison> compare_columns(const Columns& columns, const store::Store&
         if (auto read = read_column(store, results, out, row.column, column.id, builder); !read)
             return tl::unexpected(read.error());
     }
-    for (const std::string& kept : columns.kept_going)
-        if (auto read = read_keep_going(store, results, out, kept, builder); !read)
-            return tl::unexpected(read.error());
-    if (!columns.random.empty())
-        if (auto read = read_random(store, results, out, columns.random, builder); !read)
+    std::vector<std::string> further = columns.kept_going;
+    if (!columns.random.empty()) further.push_back(columns.random);
+    for (const std::string& id_of_run : further)
+        if (auto read = read_further(store, results, out, id_of_run, builder); !read)
             return tl::unexpected(read.error());
     return Comparison{builder.finish(), out};
 }

@@ -252,8 +252,8 @@ class Diagnosis {
 
 }  // namespace
 
-bool asks_for_diagnosis(const config::Settings& settings) {
-    return settings.on(config::Setting::diagnose) && settings.gives_verdicts();
+bool asks_for_diagnosis(const Ready& ready) {
+    return ready.settings.on(config::Setting::diagnose) && ready.child.gives_verdicts();
 }
 
 Expected<DiagnosisEnd> diagnose_failures(const Ready& ready, store::Store& store,

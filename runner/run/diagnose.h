@@ -14,7 +14,7 @@
 namespace compat::run {
 
 // A run without a verdict has nothing to diagnose.
-[[nodiscard]] bool asks_for_diagnosis(const config::Settings& settings);
+[[nodiscard]] bool asks_for_diagnosis(const Ready& ready);
 
 struct DiagnosisEnd {
     bool interrupted = false;  // `resume` goes on with it

@@ -64,11 +64,8 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
 
 }  // namespace
 
-// Runs that keep going, or have other random numbers, are not compared with others.
 std::string series_of(const Ready& ready) {
-    return fmt::format("{}{}{}", ready.settings.text(Setting::name),
-                       ready.child.keep_going ? "-keep-going" : "",
-                       ready.settings.seeds() > 0 ? "-seeds" : "");
+    return ready.settings.text(Setting::name) + ready.child.series_suffix();
 }
 
 namespace {
@@ -77,7 +74,7 @@ store::RunInfo described(const RunRequest& request, const config::Invocation& in
                          const Ready& ready, const archive::RunFolder& run) {
     const auto& prepared = ready.prepared;
     const plan::Variables env = masked(plan::added_variables(ready.suite, ready.child));
-    store::RunInfo info;
+    store::RunInfo info{ready.child};
     info.id = run.id;
     info.suite = ready.suite.name;
     info.series = series_of(ready);
@@ -88,9 +85,6 @@ store::RunInfo described(const RunRequest& request, const config::Invocation& in
     info.masquerade = info.shim && ready.child.masquerade;
     info.device = prepared.accelerator;
     if (!ready.child.simulate.empty()) info.simulated = ready.child.simulate;
-    info.fallback = ready.child.fallback;
-    info.keep_going = ready.child.keep_going;
-    info.seeds = ready.settings.seeds();
     info.diagnose = ready.diagnose;
     info.column = request.column;
     info.isolation = ready.settings.text(Setting::isolation);
@@ -153,7 +147,7 @@ Expected<NewRun> open_new_run(const RunRequest& request, const config::Invocatio
     ready->child.from_user = std::move(*from_user);
     ready->child.keyword = request.keyword;
     ready->child.maxfail = request.maxfail;
-    ready->diagnose = request.diagnose && asks_for_diagnosis(ready->settings);
+    ready->diagnose = request.diagnose && asks_for_diagnosis(*ready);
     auto expectations = open_expectations(*ready);
     if (!expectations) return tl::unexpected(expectations.error());
     return NewRun{std::move(*ready), std::move(*selection), shard, std::move(*expectations)};
@@ -250,9 +244,8 @@ Expected<store::RunInfo> info_of_new_run(const NewRun& fresh, const RunRequest& 
         return info;
     }
     auto entries = fresh.expectations.entries;
-    const auto& settings = fresh.ready.settings;
     // The results of such a run are no verdicts: nothing can be expected of them.
-    if (!settings.gives_verdicts()) entries.clear();
+    if (!info.gives_verdicts()) entries.clear();
     if (auto marked = mark_selected(entries, fresh.ready, fresh.selection); !marked)
         return tl::unexpected(marked.error());
     info.expectations_file = fresh.expectations.file.string();

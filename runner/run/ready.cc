@@ -35,6 +35,7 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
     auto settings = config::Settings::resolve(invocation, &ready.suite);
     if (!settings) return tl::unexpected(settings.error());
     ready.settings = std::move(*settings);
+    take_device_settings(ready.child, ready.settings);
     const auto framework = framework_of(ready.settings.text(Setting::framework)).value();
     const bool both_python =
         traits_of(framework).in_python && traits_of(ready.suite.framework).in_python;
@@ -100,6 +101,7 @@ void take_device_settings(plan::ChildSettings& child, const config::Settings& se
     child.default_device = settings.on(Setting::default_device);
     child.keep_going = settings.on(Setting::keep_going);
     child.fallback = settings.on(Setting::fallback);
+    child.seeds = settings.seeds();
 }
 
 Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
@@ -120,7 +122,6 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     child.harness = ready.share.harness / "main.py";
     child.activation = ready.share.shim / "python" / "activate";
     child.shim_library = ready.prepared.shim_library;
-    take_device_settings(child, ready.settings);
     child.processes = ready.settings.jobs();
     child.threads = std::max(1, cores / ready.settings.jobs());
     child.inherited = inherited_environment();

@@ -170,8 +170,9 @@ TEST(Porting, ATestThatBreaksWithAllRandomNumbersIsNotRandom) {
         return std::tuple(view.causes[difference.cause].judgement, stream_words(difference));
     };
     EXPECT_EQ(judged({bad, bad, bad}),
-              std::tuple("unexplained", "fails with 3 of 3 random streams on plain CPU, so random "
-                                        "numbers do not decide"));
+              std::tuple("unexplained",
+                         "fails with 3 of 3 random streams on plain CPU, so random "
+                         "numbers do not decide"));
     const Tests idle{skipped("a", "no numbers")};
     EXPECT_EQ(std::get<0>(judged({bad, idle, bad})), "unexplained") << "of those that ran it";
     EXPECT_EQ(std::get<0>(judged({bad, bad, good})), "random");
@@ -206,11 +207,11 @@ TEST(Porting, WhatBreaksSoOnPlainCpuIsNotAskedOfRandomNumbers) {
     put(builder, Column::mps_strict, mps);
     RunView run = run_of(Column::cpu);
     run.seeds = 2;
-    builder.begin_random(run, "../report.md");
+    builder.begin_further(run, "../report.md");
     for (const Tests& stream : {mps, some}) {
         ModuleView attempt;
         attempt.cases = stream;
-        builder.add_random(attempt);
+        builder.add_further(attempt);
     }
     const PortingView view = builder.finish();
     const auto of = [&](const std::string& name) {
@@ -288,10 +289,10 @@ TEST(Porting, CudaCodeSentToMpsKeepsGoingOnItsOwn) {
     put(builder, Column::cuda_on_mps, {test("a", State::errored, eigh)});
     RunView run = run_of(Column::cuda_on_mps);
     run.keep_going = true;
-    builder.begin_keep_going(run, "../report.md");
+    builder.begin_further(run, "../report.md");
     ModuleView module;
     module.cases = {kept};
-    builder.add_keep_going(module);
+    builder.add_further(module);
     const PortingView view = builder.finish();
     const PortedTest& a = find(view, "a");
     const auto& lacks = view.causes[a.differences.back().cause];

@@ -118,8 +118,8 @@ inline PortingView compared(const Tests& cpu, const Tests& cuda, const Tests& mp
         run.keep_going = true;
         ModuleView module;
         module.cases = kept_going;
-        builder.begin_keep_going(run, "../report.md");
-        builder.add_keep_going(module);
+        builder.begin_further(run, "../report.md");
+        builder.add_further(module);
     }
     return builder.finish();
 }
@@ -146,11 +146,11 @@ inline PortingView with_streams(const Tests& cpu, const Tests& cuda,
     RunView run = run_of(Column::cpu);
     run.id = "alpha-seeds";
     run.seeds = static_cast<int>(streams.size());
-    builder.begin_random(run, "../report.md");
+    builder.begin_further(run, "../report.md");
     for (const Tests& stream : streams) {
         ModuleView attempt;
         attempt.cases = stream;
-        builder.add_random(attempt);
+        builder.add_further(attempt);
     }
     return builder.finish();
 }

@@ -137,15 +137,15 @@ Expected<void> Settings::settle_redirection() {
                 "leave the policy out", policy.origin);
         policy.text = "none";
     }
-    const Value& keep_going = values_.at(Setting::keep_going);
-    if (keep_going.text == "on" && simulated().empty())
-        return fail(ErrorKind::usage, "only a simulated device can keep going where it refuses",
-                    "add --simulate mps or --simulate cuda", keep_going.origin);
-    for (const Setting setting : kOfASimulatedMac)
-        if (const Value& value = values_.at(setting);
-            value.source == Source::flag && simulated() != "mps")
-            return fail(ErrorKind::usage, "only a simulated Mac has this setting",
-                        "add --simulate mps", value.origin);
+    for (const OfSimulatedDevice& row : kOfSimulatedDevices) {
+        const Value& value = values_.at(row.setting);
+        const bool is_set = row.everywhere ? value.text == "on" : value.source == Source::flag;
+        const bool is_simulated =
+            row.device.empty() ? !simulated().empty() : simulated() == row.device;
+        if (is_set && !is_simulated)
+            return fail(ErrorKind::usage, std::string(row.refusal), std::string(row.advice),
+                        value.origin);
+    }
     if (policy.text == "none" && simulated().empty())
         return fail(ErrorKind::usage, "without a simulated device there is nothing but redirection",
                     "use --shim off to run without it", policy.origin);

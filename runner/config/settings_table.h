@@ -374,13 +374,26 @@ inline constexpr std::array<SettingRow, 56> kSettings{{
     return row.setting == Setting::issue_text || row.key.starts_with("nccl_");
 }
 
-// Settings of a simulated Mac. Elsewhere their options are errors; in a file or a variable they are
-// for the runs that simulate one.
-inline constexpr std::array kOfASimulatedMac{Setting::macos, Setting::start_method,
-                                             Setting::mac_like};
+// A setting that only a simulated device has.
+struct OfSimulatedDevice {
+    Setting setting;
+    std::string_view device;  // "mps"; empty: any
+    std::string_view refusal, advice;
+    // Whether it is an error elsewhere wherever it is set; else as an option only: in a file or a
+    // variable it is for the runs that simulate the device.
+    bool everywhere = false;
+};
+inline constexpr std::string_view kOnlyAMac = "only a simulated Mac has this setting";
+inline constexpr std::array<OfSimulatedDevice, 4> kOfSimulatedDevices{{
+    {Setting::keep_going, "", "only a simulated device can keep going where it refuses",
+     "add --simulate mps or --simulate cuda", true},
+    {Setting::macos, "mps", kOnlyAMac, "add --simulate mps"},
+    {Setting::start_method, "mps", kOnlyAMac, "add --simulate mps"},
+    {Setting::mac_like, "mps", kOnlyAMac, "add --simulate mps"},
+}};
 [[nodiscard]] constexpr bool is_of_a_simulated_mac(Setting setting) {
-    for (const Setting each : kOfASimulatedMac)
-        if (each == setting) return true;
+    for (const OfSimulatedDevice& row : kOfSimulatedDevices)
+        if (row.setting == setting) return row.device == "mps";
     return false;
 }
 

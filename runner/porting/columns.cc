@@ -99,7 +99,8 @@ config::Invocation invocation_of(const config::Invocation& invocation, const Col
     if (column.simulated == "mps")
         own.flags[Setting::fallback] = column.fallback ? "on" : "off";
     else
-        for (const Setting setting : config::kOfASimulatedMac) own.flags.erase(setting);
+        std::erase_if(own.flags,
+                      [](const auto& flag) { return config::is_of_a_simulated_mac(flag.first); });
     return own;
 }
 

@@ -44,12 +44,18 @@ void describe_hit(GapHit& hit, Column column) {
 constexpr std::string_view kHitColumns =
     "symbol, gap.kind, gap.device, gap.simulated, test, file, line, count, blocks, diagnosis";
 
-std::optional<std::int64_t> row_of(Database& database, const GapKey& key) {
+// By the values of its key's columns.
+template <class... Values>
+std::optional<std::int64_t> row_with(Database& database, const Values&... key) {
     Statement row = database.prepare(
         "SELECT id FROM gap WHERE symbol = ? AND kind = ? AND device = ? AND simulated = ?");
-    row.bind_all(key.symbol, name_of(key.kind), key.device, key.simulated);
+    row.bind_all(key...);
     if (!row.step()) return std::nullopt;
     return row.integer();
+}
+
+std::optional<std::int64_t> row_of(Database& database, const GapKey& key) {
+    return row_with(database, key.symbol, name_of(key.kind), key.device, key.simulated);
 }
 
 void add(Database& database, const GapFacts& facts, std::string_view seen, std::string_view torch,
@@ -139,11 +145,8 @@ void set_field(Database& database, std::int64_t gap, std::string_view field,
     set.run();
 }
 
-// A gap of another log: all its columns as text.
-struct OtherGap {
-    std::map<std::string_view, std::optional<std::string>> columns;
-    GapKey key;
-};
+// A gap of another log: the text of each of kGapColumns.
+using OtherGap = std::map<std::string_view, std::optional<std::string>>;
 
 constexpr std::array<std::string_view, 18> kGapColumns{
     "symbol",     "kind",        "device",    "simulated",  "equivalent", "description",
@@ -152,12 +155,13 @@ constexpr std::array<std::string_view, 18> kGapColumns{
 
 // Copies manual fields of another log's gap that are not manual here.
 long take_fields(Database& database, const OtherGap& other) {
-    const auto gap = row_of(database, other.key);
-    const json theirs = json::parse(other.columns.at("by_hand").value_or(""), nullptr, false);
+    const auto gap = row_with(database, other.at("symbol"), other.at("kind"), other.at("device"),
+                              other.at("simulated"));
+    const json theirs = json::parse(other.at("by_hand").value_or(""), nullptr, false);
     if (!gap || !theirs.is_array()) return 0;
     const auto ours = manual_fields_of(database, *gap);
     long taken = 0;
-    for (const auto& [name, value] : other.columns) {
+    for (const auto& [name, value] : other) {
         const std::string field(name);
         if (ours.contains(field) ||
             std::find(theirs.begin(), theirs.end(), json(field)) == theirs.end())
@@ -274,13 +278,11 @@ Expected<GapLog::Added> GapLog::add_missing_from(const GapLog& from) {
             Query<OtherGap> theirs(
                 from.store_.impl().database.prepare(fmt::format("SELECT {} FROM gap", columns)),
                 [](OtherGap& row, auto column) {
-                    for (const auto name : kGapColumns) column(name, row.columns[name]);
-                    describe_key(row.key, column);
-                },
-                "gap");
+                    for (const auto name : kGapColumns) column(name, row[name]);
+                });
             theirs.each([&](const OtherGap& gap) {
                 int place = 0;
-                for (const auto name : kGapColumns) add.bind(++place, gap.columns.at(name));
+                for (const auto name : kGapColumns) add.bind(++place, gap.at(name));
                 const bool is_new = add.step();
                 add.reset();
                 taken.entries += is_new ? 1 : take_fields(database, gap);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "runner/base/names.h"
+#include "runner/base/text.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/isolation/sandbox.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runner/analysis/attempts.h"
-#include "runner/base/leaked_process.h"
+#include "runner/base/process/leaked_process.h"
 
 namespace compat::display {
 

@@ -23,7 +23,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/isolation/written_files.h"
-#include "runner/base/leaked_process.h"
+#include "runner/base/process/leaked_process.h"
 #include "runner/base/run/run_info.h"
 
 namespace compat::store {

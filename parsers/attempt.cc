@@ -15,6 +15,7 @@
 #include "parsers/import/pytest/text.h"
 #include "parsers/import/unittest/text.h"
 #include "parsers/text.h"
+#include "runner/base/device_kind.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {
@@ -102,7 +103,9 @@ void each_failure(ModuleRecord& record, Visit visit) {
 // is no such device, and the shim has no defect.
 void acquit_the_shim(ModuleRecord& record) {
     constexpr std::string_view kSymbol = "cuda-symbol-of-torch", kNoDevice = "no-device";
-    if (record.shim && (record.shim->mode != "none" || record.shim->simulated == "cuda")) return;
+    if (record.shim &&
+        (record.shim->mode != "none" || device_kind(record.shim->simulated).serves_cuda))
+        return;
     const Rule& rule = *Rules::shipped().find(kNoDevice);
     each_failure(record, [&](Failure& failure, State) {
         if (failure.diagnosis->rule != kSymbol) return;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/markdown/text.h"
+#include "runner/base/device_kind.h"
 #include "runner/base/names.h"
 
 namespace compat::reports {
@@ -55,7 +56,7 @@ std::string versions_of(const RunView& run) {
     const std::string commit =
         run.commit.empty() ? "" : run.commit + (run.dirty ? " (changed since)" : "");
     const std::string fallback =
-        run.imported || device == "cpu" ? "" : (run.fallback ? "on" : "off");
+        run.imported || !is_accelerator(device) ? "" : (run.fallback ? "on" : "off");
     return issue_fact("device", device) + issue_fact("fallback to the CPU", fallback) +
            issue_fact("torch", run.torch) + issue_fact("Python", text_of("python")) +
            issue_fact("OS", text_of("os")) + issue_fact("machine", text_of("machine")) +

@@ -23,9 +23,10 @@ void add_obstacle(Obstacles& list, const FailureFacts& obstacle) {
     if (!is_among(obstacle, list)) list.push_back(obstacle);
 }
 
-// With fallback, an operator that MPS lacks runs on the CPU.
+// With fallback, an operator that the device lacks runs on the CPU.
 bool is_met_in(Column column, const FailureFacts& refusal) {
-    return column != Column::mps || !refusal.gap || refusal.gap->kind != GapKind::op_unsupported;
+    return !row_of(column).falls_back() || !refusal.gap ||
+           refusal.gap->kind != GapKind::op_unsupported;
 }
 
 // Empty: nothing says it.
@@ -78,7 +79,7 @@ class Counter {
     };
 
     void count(const PortedTest& test) {
-        const auto cpu = test.states[index_of(Column::cpu)];
+        const auto cpu = test.states[index_of(kBaseline)];
         const bool breaks_on_cpu = cpu && kind_of(*cpu) == StateKind::broken;
         std::map<size_t, Outcome> outcomes;
         for (size_t i = 0; i < test.differences.size(); ++i) {
@@ -109,18 +110,19 @@ class Counter {
     [[nodiscard]] std::optional<Obstacles> beyond_of(const PortedTest& test,
                                                      const UngroupedDifference& difference) const {
         const Column column = difference.column;
-        if (row_of(column).simulated == "mps" && needs_a_device(difference.details))
-            return where_cuda_is_sent_to_mps(test);
+        const auto redirected = simulated_column(row_of(column).simulated, true);
+        if (redirected && needs_a_device(difference.details))
+            return where_cuda_is_redirected(test, *redirected);
         const auto* kept = kept_going_.find(column, test.id);
-        if (!kept && column == Column::cuda_on_mps && breaks_on_a_mac_too(test, difference))
-            kept = kept_going_.find(Column::mps_strict, test.id);
+        if (!kept && row_of(column).redirects() && breaks_on_the_bare_device_too(test, difference))
+            kept = kept_going_.find(strict_of(column), test.id);
         return kept ? after(difference, *kept) : std::nullopt;
     }
 
-    [[nodiscard]] bool breaks_on_a_mac_too(const PortedTest& test,
-                                           const UngroupedDifference& difference) const {
+    [[nodiscard]] bool breaks_on_the_bare_device_too(const PortedTest& test,
+                                                     const UngroupedDifference& difference) const {
         for (size_t i = 0; i < test.differences.size(); ++i)
-            if (test.differences[i].column == Column::mps_strict)
+            if (test.differences[i].column == strict_of(difference.column))
                 return std::equal(
                     difference.details.failures.begin(), difference.details.failures.end(),
                     differences_[first_ + i].details.failures.begin(),
@@ -128,11 +130,12 @@ class Counter {
         return false;
     }
 
-    [[nodiscard]] std::optional<Obstacles> where_cuda_is_sent_to_mps(const PortedTest& test) const {
-        const auto state = test.states[index_of(Column::cuda_on_mps)];
+    [[nodiscard]] std::optional<Obstacles> where_cuda_is_redirected(const PortedTest& test,
+                                                                    Column redirected) const {
+        const auto state = test.states[index_of(redirected)];
         if (state && kind_of(*state) == StateKind::good) return Obstacles{};
         for (size_t i = 0; i < test.differences.size(); ++i)
-            if (test.differences[i].column == Column::cuda_on_mps &&
+            if (test.differences[i].column == redirected &&
                 !differences_[first_ + i].details.failures.empty())
                 return differences_[first_ + i].details.failures;
         return std::nullopt;
@@ -173,7 +176,7 @@ void KeptGoing::add(const FurtherRun& run, const std::string& id, const CaseView
 }
 
 const KeptGoing::OfTest* KeptGoing::find(Column column, const std::string& id) const {
-    const auto at = tests_.find({column == Column::mps ? Column::mps_strict : column, id});
+    const auto at = tests_.find({row_of(column).falls_back() ? strict_of(column) : column, id});
     return at == tests_.end() ? nullptr : &at->second;
 }
 

@@ -249,7 +249,7 @@ void Causes::describe_gap(CauseOfDifferences& cause, const GapKey& key) const {
     const GapView* const logged = at == gaps_.end() ? nullptr : &at->second;
     const bool of_simulation =
         cause.judgement == analysis::words_of(analysis::Judgement::simulator).name;
-    if (of_simulation && key.device != "cpu")
+    if (of_simulation && is_accelerator(key.device))
         cause.title = fmt::format("{} is not simulated on {}", key.symbol, key.device);
     else if (!cause.trusted_title)
         cause.title = logged ? logged->description : facts.description;

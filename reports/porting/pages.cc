@@ -110,9 +110,10 @@ std::string command_for(const ColumnRow& row, const PortingColumn& column) {
     if (column.run) return "runner resume " + column.run->id;
     if (!column.command.empty()) return column.command;
     if (row.simulated.empty()) return "runner SUITE --shim off";
-    return fmt::format("runner SUITE --simulate {}{}{}", row.simulated,
-                       row.simulated == "mps" ? fmt::format(" --policy {}", row.policy) : "",
-                       row.fallback ? "" : " --fallback off");
+    return fmt::format(
+        "runner SUITE --simulate {}{}{}", row.simulated,
+        row.device().takes_cuda_code() ? fmt::format(" --policy {}", row.policy) : "",
+        row.fallback ? "" : " --fallback off");
 }
 
 std::string incomplete_further_runs(const PortingView& view) {
@@ -213,7 +214,7 @@ std::string table_of_columns(const PortingView& view) {
         text +=
             fmt::format("| [{}]({}) | {} |", at->words, column.report_url, column.totals.collected);
         for (const size_t state : states) text += fmt::format(" {} |", column.totals.states[state]);
-        if (at->column == Column::cpu || !view.compared)
+        if (at->column == kBaseline || !view.compared)
             text += " | | | | |";
         else
             text += fmt::format(" {} | {} | {} | {} | {} |", column.differ,

@@ -26,7 +26,7 @@ using analysis::StateKind;
 // A difference without its causes.
 struct UngroupedDifference {
     std::size_t test = 0;  // index in the comparison
-    Column column = Column::cuda;
+    Column column = kBaseline;
     Change change = Change::lost;
     std::optional<parsers::State> cpu{}, here{};
     ResultDetails details{};
@@ -119,6 +119,7 @@ class Fallbacks {
     void finish(PortingView& view);
 
   private:
+    void compare(const PortedTest& test, Column with_fallback, PortingView& view);
     FallbackView& fallback_of(const std::string& symbol);
 
     std::map<std::string, FallbackView> fallbacks_;

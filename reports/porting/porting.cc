@@ -25,11 +25,11 @@ size_t baseline_of(const analysis::Comparison& compared, size_t test, Column col
         const auto state = compared.state(test, index_of(of));
         return state && kind_of(*state) == kind;
     };
-    if (!is(Column::cpu, StateKind::broken) || !is(column, StateKind::broken))
-        return index_of(Column::cpu);
-    if (row_of(column).simulated == "mps" && is(Column::cuda, StateKind::good))
-        return index_of(Column::cuda);
-    return compared.state(test, kNeedsDevice) ? kNeedsDevice : index_of(Column::cpu);
+    if (!is(kBaseline, StateKind::broken) || !is(column, StateKind::broken))
+        return index_of(kBaseline);
+    if (row_of(column).device().takes_cuda_code() && is(column_with_cuda(), StateKind::good))
+        return index_of(column_with_cuda());
+    return compared.state(test, kNeedsDevice) ? kNeedsDevice : index_of(kBaseline);
 }
 
 }  // namespace
@@ -37,17 +37,17 @@ size_t baseline_of(const analysis::Comparison& compared, size_t test, Column col
 std::optional<Column> column_of(const RunView& run) {
     for (const ColumnRow& row : kColumns) {
         const bool matches = run.shim == row.shim && run.simulated.value_or("") == row.simulated &&
-                             run.policy == row.policy && run.device == "cpu" && !run.imported &&
-                             run.gives_verdicts();
-        // Fallback exists only on MPS.
-        if (matches && (row.simulated != "mps" || run.fallback == row.fallback)) return row.column;
+                             run.policy == row.policy && !is_accelerator(run.device) &&
+                             !run.imported && run.gives_verdicts();
+        if (matches && (!row.device().has_fallback || run.fallback == row.fallback))
+            return row.column;
     }
     return std::nullopt;
 }
 
 std::optional<FurtherKind> further_kind_of(const RunInfo& run) {
     if (run.keep_going) return FurtherKind::past_refusals;
-    if (run.seeds > 0 && !run.shim && !run.simulated && run.device == "cpu")
+    if (run.seeds > 0 && !run.shim && !run.simulated && !is_accelerator(run.device))
         return FurtherKind::random;
     return std::nullopt;
 }
@@ -99,19 +99,20 @@ class PortingBuilder::Impl {
         for (const GapView& gap : model.gaps) gaps_.insert_or_assign(gap.key, gap);
         if (!model.run.complete && column.why_missing.empty())
             column.why_missing = "the run is not complete";
-        if (column_ == Column::mps) count_fallbacks(hits);
+        if (row_of(column_).falls_back()) count_fallbacks(hits);
         add_refusals(hits);
     }
 
     void begin_further(const RunView& run, std::string report_url) {
         further_ = run.keep_going ? FurtherKind::past_refusals : FurtherKind::random;
         if (further_ == FurtherKind::random) {
-            view_.random = {run, Column::cpu, std::move(report_url)};
+            view_.random = {run, kBaseline, std::move(report_url)};
             return;
         }
-        column_ = run.simulated == "cuda"   ? Column::cuda
-                  : run.policy == "missing" ? Column::cuda_on_mps
-                                            : Column::mps_strict;
+        const std::string simulated = run.simulated.value_or("");
+        const auto strict = simulated_column(simulated, false);
+        const auto redirected = simulated_column(simulated, run.policy == "missing");
+        column_ = redirected ? *redirected : strict.value_or(kBaseline);
         view_.kept_going.push_back({run, column_, std::move(report_url)});
     }
 
@@ -130,9 +131,9 @@ class PortingBuilder::Impl {
 
     PortingView finish() {
         for (const ColumnRow& row : kColumns) {
-            if (row.column == Column::cpu || !has_run(row.column)) continue;
+            if (row.column == kBaseline || !has_run(row.column)) continue;
             view_.columns[index_of(row.column)].changes = counts_of(row.column).changes;
-            if (!has_run(Column::cpu)) continue;
+            if (!has_run(kBaseline)) continue;
             view_.compared = true;
             add_missing(row.column);
         }
@@ -176,11 +177,9 @@ class PortingBuilder::Impl {
     // One test of a suite that is parametrised by its device has one id in all columns.
     [[nodiscard]] std::string common_id(const std::string& id) const {
         const ColumnRow& row = row_of(column_);
-        std::string common =
-            analysis::without_device(id, row.simulated.empty() ? "cpu" : row.simulated);
-        // Code that asks for CUDA and is sent to MPS; or names MPS all the same.
-        if (row.column == Column::cuda_on_mps && common == id)
-            common = analysis::without_device(id, "cuda");
+        std::string common = analysis::without_device(id, row.device().word);
+        // Code that asks for CUDA and is sent elsewhere; or names the other device all the same.
+        if (row.redirects() && common == id) common = analysis::without_device(id, "cuda");
         return common;
     }
 
@@ -208,7 +207,7 @@ class PortingBuilder::Impl {
                 test.used_accelerator || is_refused_by_device(details, *column.run);
         if (test.pseudo && kind == StateKind::broken)
             broken_modules_.try_emplace({column_, module}, details);
-        if (column_ == Column::cpu) {
+        if (column_ == kBaseline) {
             links_[at].id_on_cpu = test.id;
             if (kind != StateKind::good) cpu_key_lines_.emplace(at, details.key_line);
             if (kind == StateKind::broken) broken_[{column_, at}] = details.failures;
@@ -270,7 +269,7 @@ class PortingBuilder::Impl {
         const FailuresOfTests failures = all_failures();
         for (UngroupedDifference& difference : differences_) {
             if (difference.column != column) continue;
-            difference.cpu = state(difference.test, Column::cpu);
+            difference.cpu = state(difference.test, kBaseline);
             difference.here = state(difference.test, column);
             difference.flaky = links_[difference.test].flaky;
             difference.pseudo = compared_.test(difference.test).pseudo;
@@ -310,8 +309,9 @@ class PortingBuilder::Impl {
         for (const ColumnRow& row : kColumns) {
             const auto there = state(here.test, row.column);
             if (row.column == here.column || !has_run(row.column) || !there ||
-                (row.column == Column::mps && here.column == Column::cuda_on_mps &&
-                 has_run(Column::mps_strict)))
+                (row_of(here.column).redirects() &&
+                 row.simulated == row_of(here.column).simulated &&
+                 row.column != strict_of(row.column) && has_run(strict_of(row.column))))
                 continue;
             auto shown = analysis::Shown::idle;
             if (kind_of(*there) == StateKind::good) shown = analysis::Shown::passes;
@@ -343,7 +343,7 @@ class PortingBuilder::Impl {
             UpstreamTest& row = view_.upstream.emplace_back();
             row.id = compared_.test(test).id;
             row.url = links_[test].url;
-            row.key_line = broken_.at({Column::cpu, test}).front().key_line;
+            row.key_line = broken_.at({kBaseline, test}).front().key_line;
             row.columns = columns;
             for (size_t i = 0; i < columns.size(); ++i) view_.columns[i].upstream += columns[i];
         }
@@ -351,7 +351,7 @@ class PortingBuilder::Impl {
 
     void judge_by_streams() {
         for (UngroupedDifference& difference : differences_) {
-            const auto on_cpu = broken_.find({Column::cpu, difference.test});
+            const auto on_cpu = broken_.find({kBaseline, difference.test});
             streams_.judge(links_[difference.test].id_on_cpu,
                            on_cpu == broken_.end() ? std::vector<FailureFacts>{} : on_cpu->second,
                            difference.details.failures);
@@ -450,10 +450,10 @@ class PortingBuilder::Impl {
         };
         expect("tests compared and tests that the run collected", counts.tests,
                at.totals.collected);
-        if (column == Column::cpu || !has_run(Column::cpu)) return;
+        if (column == kBaseline || !has_run(kBaseline)) return;
         for (const auto changed : at.changes) at.differ += changed;
         expect("plain CPU's tests, and those alike, changed or missing here",
-               compared_.counts(index_of(Column::cpu)).tests,
+               compared_.counts(index_of(kBaseline)).tests,
                counts.unchanged + at.differ - at.count(Change::added));
         expect("this column's tests, and those alike, changed or added", counts.tests,
                counts.unchanged + at.differ - at.count(Change::missing));
@@ -474,7 +474,7 @@ class PortingBuilder::Impl {
     }
 
     PortingView view_;
-    Column column_ = Column::cpu;
+    Column column_ = kBaseline;
     FurtherKind further_ = FurtherKind::past_refusals;
     analysis::Comparison compared_{kNeedsDevice + 1};
     std::vector<TestLink> links_;                            // by test

@@ -15,44 +15,16 @@
 #include "reports/model.h"
 #include "reports/porting/cuda_uses.h"
 #include "runner/analysis/comparison.h"
+#include "runner/base/device_kind.h"
 #include "runner/base/gap.h"
 
 namespace compat::reports {
 
-// Plain CPU is the baseline. A test that breaks there and is good on CUDA, because it asks for CUDA
-// by name, is compared with CUDA if it breaks on MPS. One that breaks there because there is no
-// device, and on the device too, is a loss: plain CPU never ran it.
-enum class Column { cpu, cuda, mps, mps_strict, cuda_on_mps };
-
-struct ColumnRow {
-    Column column;
-    std::string_view name;   // in files
-    std::string_view words;  // for people
-    std::string_view brief;
-    bool shim;
-    std::string_view simulated;  // value of --simulate; empty: off
-    std::string_view policy;     // value of --policy; empty without the shim
-    bool fallback;
-    std::string_view assumes;  // a sentence for people
-};
-// A Mac as it is, which redirects nothing, says what breaks on a Mac; sending CUDA requests to MPS
-// tries code that knows only CUDA.
-inline constexpr std::array<ColumnRow, 5> kColumns{{
-    {Column::cpu, "cpu", "plain CPU", "CPU", false, "", "", true,
-     "the suite as it is, without the shim"},
-    {Column::cuda, "cuda", "CUDA *simulated*", "CUDA", true, "cuda", "none", true,
-     "a machine with two GPUs of NVIDIA"},
-    {Column::mps, "mps", "bare Mac *simulated*, fallback on", "MPS", true, "mps", "none", true,
-     "a Mac where nothing is redirected and `PYTORCH_ENABLE_MPS_FALLBACK=1` is set"},
-    {Column::mps_strict, "mps_strict", "bare Mac *simulated*, fallback off", "MPS without fallback",
-     true, "mps", "none", false, "the same Mac without that variable"},
-    {Column::cuda_on_mps, "cuda_on_mps", "CUDA code sent to MPS *simulated*", "CUDA code on MPS",
-     true, "mps", "missing", false,
-     "that Mac with the shim: requests for CUDA end on MPS, and tensors say that they are on CUDA"},
-}};
-[[nodiscard]] constexpr const ColumnRow& row_of(Column column) {
-    return kColumns[static_cast<size_t>(column)];
-}
+using compat::Column;
+using compat::ColumnRow;
+using compat::kBaseline;
+using compat::kColumns;
+using compat::row_of;
 template <class T>
 using PerColumn = std::array<T, kColumns.size()>;
 
@@ -81,7 +53,7 @@ inline constexpr std::array<std::string_view, 4> kGroupWords{"break", "do not ru
 
 // A test whose state in a column differs from its baseline.
 struct Difference {
-    Column column = Column::cuda;
+    Column column = kBaseline;
     Change change = Change::lost;
     std::size_t cause = 0;              // index in PortingView::causes
     std::vector<std::size_t> causes{};  // of all its failures; the first is `cause`

@@ -7,9 +7,8 @@ std::map<std::size_t, PerColumn<bool>> upstream_tests(const BrokenTests& broken)
     std::map<std::size_t, PerColumn<bool>> tests;
     for (const auto& [key, failures] : broken) {
         const auto& [column, test] = key;
-        const auto on_cpu = broken.find({Column::cpu, test});
-        if (column != Column::cpu && on_cpu != broken.end() &&
-            breaks_alike(on_cpu->second, failures))
+        const auto on_cpu = broken.find({kBaseline, test});
+        if (column != kBaseline && on_cpu != broken.end() && breaks_alike(on_cpu->second, failures))
             tests[test][index_of(column)] = true;
     }
     return tests;

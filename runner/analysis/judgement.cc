@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runner/base/device_kind.h"
+
 namespace compat::analysis {
 
 namespace {
@@ -47,26 +49,26 @@ constexpr JudgementRule kTable[] = {
      .advice = kTryOnDevice},
     {.rule = "kernel-of-dtype", .judgement = simulator, .advice = kCpuLacksIt},
     {.gap = GapKind::op_unsupported,
-     .device = "cpu",
+     .device = OfDevice::cpu,
      .judgement = simulator,
      .advice = kCpuLacksIt},
     {.gap = GapKind::missing_symbol,
-     .device = "cuda",
+     .device = OfDevice::serves_cuda,
      .judgement = simulator,
      .advice = kTryOnCuda},
     {.gap = GapKind::op_unsupported,
-     .device = "cuda",
+     .device = OfDevice::serves_cuda,
      .judgement = simulator,
      .advice = kTryOnCuda},
     {.gap = GapKind::dtype_unsupported,
-     .device = "cuda",
+     .device = OfDevice::serves_cuda,
      .judgement = simulator,
      .advice = kTryOnCuda},
 
-    // A Mac refuses these too. The advice comes from the gap log.
-    {.gap = GapKind::missing_symbol, .device = "mps", .judgement = device_limit},
-    {.gap = GapKind::op_unsupported, .device = "mps", .judgement = device_limit},
-    {.gap = GapKind::dtype_unsupported, .device = "mps", .judgement = device_limit},
+    // The device refuses these too. The advice comes from the gap log.
+    {.gap = GapKind::missing_symbol, .device = OfDevice::other, .judgement = device_limit},
+    {.gap = GapKind::op_unsupported, .device = OfDevice::other, .judgement = device_limit},
+    {.gap = GapKind::dtype_unsupported, .device = OfDevice::other, .judgement = device_limit},
     {.cause = Cause::fell_back,
      .judgement = device_limit,
      .advice = "let the warning pass where the suite makes it an error, or use an operator that "
@@ -74,7 +76,7 @@ constexpr JudgementRule kTable[] = {
 
     // The code names devices.
     {.rule = "no-device",
-     .device = "mps",
+     .device = OfDevice::other,
      .judgement = device_handling,
      .grouping = Grouping::together,
      .title = "the code asks for CUDA by name",
@@ -110,8 +112,14 @@ constexpr JudgementRule kTable[] = {
     {.rule = "not-implemented",
      .judgement = unexplained,
      .advice = "see whether the device refused it or the code under test"},
-    {.cause = Cause::op_missing, .device = "cuda", .judgement = simulator, .advice = kTryOnCuda},
-    {.cause = Cause::dtype_limit, .device = "cuda", .judgement = simulator, .advice = kTryOnCuda},
+    {.cause = Cause::op_missing,
+     .device = OfDevice::serves_cuda,
+     .judgement = simulator,
+     .advice = kTryOnCuda},
+    {.cause = Cause::dtype_limit,
+     .device = OfDevice::serves_cuda,
+     .judgement = simulator,
+     .advice = kTryOnCuda},
     {.rule = "dtype-pair",
      .judgement = unexplained,
      .advice = "two dtypes meet that are one on the CPU: look for a float64 that was made float32 "
@@ -216,11 +224,24 @@ constexpr JudgementRule kTable[] = {
      .may_be_random = true},
 };
 
+bool is_about(OfDevice wanted, std::string_view device) {
+    switch (wanted) {
+        case OfDevice::any:
+            return true;
+        case OfDevice::cpu:
+            return !is_accelerator(device);
+        case OfDevice::serves_cuda:
+            return device_kind(device).serves_cuda;
+        case OfDevice::other:
+            return !device.empty() && device_kind(device).takes_cuda_code();
+    }
+    return false;
+}
+
 bool matches(const JudgementRule& row, const Evidence& evidence) {
     return (!row.cause || *row.cause == evidence.cause) &&
            (row.rule.empty() || row.rule == evidence.rule) &&
-           (!row.gap || row.gap == evidence.gap) &&
-           (row.device.empty() || row.device == evidence.device) &&
+           (!row.gap || row.gap == evidence.gap) && is_about(row.device, evidence.device) &&
            (!row.after_refusal || evidence.after_refusal) &&
            (!row.redirected_alone || evidence.redirected_alone) && (!row.random || evidence.random);
 }

@@ -57,12 +57,20 @@ enum class Grouping {
     by_place      // those of one gap; else of one text in one function
 };
 
+// Which devices a row is about.
+enum class OfDevice {
+    any,
+    cpu,          // that computes for a simulated device
+    serves_cuda,  // its simulation has less than the device
+    other         // accelerators, whose simulation refuses what they refuse
+};
+
 // A row of the table. An empty condition matches everything.
 struct JudgementRule {
     std::optional<parsers::Cause> cause{};
     std::string_view rule{};  // id in rules.json
     std::optional<GapKind> gap{};
-    std::string_view device{};      // "cuda", "mps"
+    OfDevice device = OfDevice::any;
     bool after_refusal = false;     // matches only failures after a refusal
     bool redirected_alone = false;  // matches only failures of tests that a bare Mac runs
     bool random = false;            // matches only failures about which random numbers decide

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "runner/base/device_kind.h"
+
 namespace compat::analysis {
 
 namespace {
@@ -24,9 +26,9 @@ namespace {
 std::string_view device_type(std::string_view device) { return device.substr(0, device.find(':')); }
 
 // Whether it is the process's accelerator, real or simulated.
-bool is_accelerator(const parsers::ShimSession& shim, std::string_view device) {
+bool is_used(const parsers::ShimSession& shim, std::string_view device) {
     const std::string_view target = !shim.simulated.empty() ? shim.simulated : shim.host;
-    return target != "cpu" && device_type(device) == target;
+    return is_accelerator(target) && device_type(device) == target;
 }
 
 std::unordered_map<std::string_view, Marks> marks_by_test(const parsers::ModuleRecord& record) {
@@ -36,12 +38,11 @@ std::unordered_map<std::string_view, Marks> marks_by_test(const parsers::ModuleR
         marks.fallback |= event.kind == "fallback";
         if (is_redirection(event)) {
             marks.redirected = true;
-            marks.device |= is_accelerator(*record.shim, event.to);
+            marks.device |= is_used(*record.shim, event.to);
         }
     }
     for (const parsers::KernelCount& kernels : record.kernels)
-        by_test[kernels.test].device |=
-            kernels.count > 0 && is_accelerator(*record.shim, kernels.device);
+        by_test[kernels.test].device |= kernels.count > 0 && is_used(*record.shim, kernels.device);
     return by_test;
 }
 }  // namespace

@@ -59,8 +59,8 @@ Expected<std::vector<Operator>> operators_of(std::string_view yaml) {
             Keys own = keys[operators[i].name];
             if (const auto to = keys.find(delegates[i]); to != keys.end())
                 own.insert(to->second.begin(), to->second.end());
-            operators[i].cuda = own.contains("CUDA");
-            operators[i].mps = own.contains("MPS");
+            for (size_t kind = 0; kind < kDeviceKinds.size(); ++kind)
+                operators[i].kernels[kind] = own.contains(std::string(kDeviceKinds[kind].title));
             operators[i].composite = is_composite(own);
         }
         return operators;

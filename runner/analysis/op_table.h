@@ -2,19 +2,24 @@
 // torch wheel (torchgen/packaged/ATen/native). Pure. Not for run time: a kernel may refuse a dtype.
 #pragma once
 
+#include <bitset>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "runner/base/device_kind.h"
 #include "runner/base/error.h"
 
 namespace compat::analysis {
 
 struct Operator {
-    std::string name;  // with its overload: "add.Tensor"
-    bool cuda = false;
-    bool mps = false;
-    bool composite = false;  // made of other operators: runs wherever they do
+    std::string name;                            // with its overload: "add.Tensor"
+    std::bitset<kDeviceKinds.size()> kernels{};  // by row of the table of devices
+    bool composite = false;                      // made of other operators: runs wherever they do
+
+    [[nodiscard]] bool has_kernel(const DeviceKind& device) const {
+        return kernels[static_cast<std::size_t>(&device - kDeviceKinds.data())];
+    }
 };
 
 // As torchgen reads the file (torchgen/model.py, NativeFunction.from_yaml): without a dispatch

@@ -9,6 +9,7 @@
 #include "runner/analysis/gaps.h"
 #include "runner/analysis/marks.h"
 #include "runner/analysis/ways/diagnostic_retries.h"
+#include "runner/base/device_kind.h"
 #include "runner/base/version.h"
 #include "runner/store/gaps.h"
 
@@ -49,7 +50,7 @@ void collect_hits(store::StoredModule module, const analysis::Target& target,
     const auto marks = analysis::marks_of(record);
     for (size_t i = 0; i < record.cases.size(); ++i) {
         const auto& test = record.cases[i];
-        const bool reached = target.device == "cpu" ? marks[i].redirected : marks[i].device;
+        const bool reached = is_accelerator(target.device) ? marks[i].device : marks[i].redirected;
         if (test.state == parsers::State::passed && reached) seen.passed.insert(test.id);
     }
 }

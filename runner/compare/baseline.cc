@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "runner/archive/shards.h"
+#include "runner/base/device_kind.h"
 #include "runner/store/comparable.h"
 #include "runner/store/compared_runs.h"
 
@@ -86,7 +87,7 @@ Expected<ChosenRuns> runs_by_device(const RunDatabase& runs,
             const auto each = runs.store.load_run(side.id);
             if (!each) return tl::unexpected(each.error());
             const bool is_plain_cpu =
-                each->info.device == "cpu" && !each->info.simulated && !each->info.shim;
+                !is_accelerator(each->info.device) && !each->info.simulated && !each->info.shim;
             (is_plain_cpu ? plain : others).push_back(std::move(side));
         }
         sides = std::move(plain);

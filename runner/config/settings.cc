@@ -1,6 +1,7 @@
 #include "runner/config/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <optional>
@@ -67,6 +68,14 @@ std::optional<Value> environment_of_runner() {
     return Value{python.string(), "the runner's environment", Source::environment};
 }
 
+// "--simulate mps", …
+std::vector<std::string> simulating_options() {
+    std::vector<std::string> options;
+    for (const DeviceKind& row : kDeviceKinds)
+        if (row.simulated > 0) options.push_back(fmt::format("--simulate {}", row.word));
+    return options;
+}
+
 Value lookup(const SettingRow& row, const Invocation& invocation, const Files& files,
              const suites::Suite* suite) {
     if (const auto flag = invocation.flags.find(row.setting); flag != invocation.flags.end())
@@ -129,22 +138,27 @@ Expected<Settings> Settings::resolve(const Invocation& invocation, const suites:
 Expected<void> Settings::settle_redirection() {
     Value& policy = values_.at(Setting::policy);
     Value& masquerade = values_.at(Setting::masquerade);
-    if (simulated() == "cuda") {
+    if (const DeviceKind& device = device_kind(simulated()); device.serves_cuda) {
         if (policy.source != Source::fallback && policy.text != "none")
-            return fail(
-                ErrorKind::usage,
-                "nothing is redirected where CUDA is simulated: what code asks for is there",
-                "leave the policy out", policy.origin);
+            return fail(ErrorKind::usage,
+                        fmt::format("nothing is redirected where {} is simulated: what code asks "
+                                    "for is there",
+                                    device.title),
+                        "leave the policy out", policy.origin);
         policy.text = "none";
     }
-    for (const OfSimulatedDevice& row : kOfSimulatedDevices) {
+    for (const auto& row : kSettings) {
         const Value& value = values_.at(row.setting);
-        const bool is_set = row.everywhere ? value.text == "on" : value.source == Source::flag;
-        const bool is_simulated =
-            row.device.empty() ? !simulated().empty() : simulated() == row.device;
-        if (is_set && !is_simulated)
-            return fail(ErrorKind::usage, std::string(row.refusal), std::string(row.advice),
+        if (needs_simulation(row) && value.text == "on" && simulated().empty())
+            return fail(ErrorKind::usage, "only a simulated device has this setting",
+                        fmt::format("add {}", fmt::join(simulating_options(), " or ")),
                         value.origin);
+        if (value.source == Source::flag && !is_taken_with(row, simulated())) {
+            const DeviceKind& owner = *simulation_with(row.key);
+            return fail(ErrorKind::usage,
+                        fmt::format("only a simulated {} has this setting", owner.machine),
+                        fmt::format("add --simulate {}", owner.word), value.origin);
+        }
     }
     if (policy.text == "none" && simulated().empty())
         return fail(ErrorKind::usage, "without a simulated device there is nothing but redirection",

@@ -62,13 +62,14 @@ class Settings {
         return values_.at(setting).text;
     }
     [[nodiscard]] bool on(Setting setting) const { return text(setting) == "on"; }
-    // "mps" or "cuda"; empty: no accelerator is simulated.
+    // A word of the table of devices; empty: no accelerator is simulated.
     [[nodiscard]] std::string simulated() const {
         return text(Setting::simulate) == "off" ? "" : text(Setting::simulate);
     }
-    // Whether tensors on simulated MPS report themselves as CUDA tensors.
+    // Whether tensors on the simulated device report themselves as CUDA tensors.
     [[nodiscard]] bool masquerades() const {
-        return simulated() == "mps" && text(Setting::policy) != "none" && on(Setting::masquerade);
+        return !simulated().empty() && device_kind(simulated()).takes_cuda_code() &&
+               text(Setting::policy) != "none" && on(Setting::masquerade);
     }
     [[nodiscard]] int jobs() const { return jobs_; }
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }

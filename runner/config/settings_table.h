@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runner/base/device_kind.h"
 #include "runner/base/framework.h"
 
 namespace compat::config {
@@ -177,7 +178,7 @@ inline constexpr std::array<SettingRow, 56> kSettings{{
      "--masquerade", "COMPAT_MASQUERADE", "", "masquerade",
      "tensors on MPS report themselves as CUDA tensors",
      Heading::devices},
-    {Setting::simulate, "simulated device", Type::words, "off|mps|cuda", 0, 0, "off", "",
+    {Setting::simulate, "simulated device", Type::words, kSimulatedWords, 0, 0, "off", "",
      "--simulate", "COMPAT_SIMULATE", "", "simulate",
      "simulate an accelerator that this host lacks",
      Heading::devices},
@@ -374,27 +375,15 @@ inline constexpr std::array<SettingRow, 56> kSettings{{
     return row.setting == Setting::issue_text || row.key.starts_with("nccl_");
 }
 
-// A setting that only a simulated device has.
-struct OfSimulatedDevice {
-    Setting setting;
-    std::string_view device;  // "mps"; empty: any
-    std::string_view refusal, advice;
-    // Whether it is an error elsewhere wherever it is set; else as an option only: in a file or a
-    // variable it is for the runs that simulate the device.
-    bool everywhere = false;
-};
-inline constexpr std::string_view kOnlyAMac = "only a simulated Mac has this setting";
-inline constexpr std::array<OfSimulatedDevice, 4> kOfSimulatedDevices{{
-    {Setting::keep_going, "", "only a simulated device can keep going where it refuses",
-     "add --simulate mps or --simulate cuda", true},
-    {Setting::macos, "mps", kOnlyAMac, "add --simulate mps"},
-    {Setting::start_method, "mps", kOnlyAMac, "add --simulate mps"},
-    {Setting::mac_like, "mps", kOnlyAMac, "add --simulate mps"},
-}};
-[[nodiscard]] constexpr bool is_of_a_simulated_mac(Setting setting) {
-    for (const OfSimulatedDevice& row : kOfSimulatedDevices)
-        if (row.setting == setting) return row.device == "mps";
-    return false;
+// Only a run that simulates a device may switch it on, wherever it is set.
+[[nodiscard]] constexpr bool needs_simulation(const SettingRow& row) {
+    return row.setting == Setting::keep_going;
+}
+// Whether a run takes the setting where `simulated` is simulated. Elsewhere its option is an error;
+// in a file or a variable it is for the runs that simulate its device.
+[[nodiscard]] constexpr bool is_taken_with(const SettingRow& row, std::string_view simulated) {
+    const DeviceKind* owner = simulation_with(row.key);
+    return !owner || owner->word == simulated;
 }
 
 // "--jobs"; empty: no flag.

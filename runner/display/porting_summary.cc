@@ -146,7 +146,7 @@ class Summary {
             const PortingColumn& column = view_.at(row.column);
             if (!column.run) continue;
             const auto [good, broken] = good_and_broken(column);
-            const bool compared = row.column != Column::cpu && view_.compared;
+            const bool compared = row.column != kBaseline && view_.compared;
             const auto figure = [&](std::int64_t value) {
                 return compared ? std::to_string(value) : std::string("-");
             };

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "runner/base/device_kind.h"
+
 namespace compat::plan {
 
 namespace fs = std::filesystem;
@@ -66,12 +68,12 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
             env["TORCHDEVICE_SIMULATE"] = settings.simulate;
             if (!settings.device_memory.empty())
                 env["TORCHDEVICE_DEVICE_MEMORY"] = settings.device_memory;
-            if (settings.simulate == "mps") {
-                if (!settings.macos.empty()) env["TORCHDEVICE_MACOS"] = settings.macos;
-                if (!settings.start_method.empty())
-                    env["TORCHDEVICE_START_METHOD"] = settings.start_method;
-                if (settings.mac_like) env["TORCHDEVICE_MAC_LIKE"] = "on";
-            }
+            const DeviceKind& device = device_kind(settings.simulate);
+            if (device.takes("macos") && !settings.macos.empty())
+                env["TORCHDEVICE_MACOS"] = settings.macos;
+            if (device.takes("start_method") && !settings.start_method.empty())
+                env["TORCHDEVICE_START_METHOD"] = settings.start_method;
+            if (device.takes("mac_like") && settings.mac_like) env["TORCHDEVICE_MAC_LIKE"] = "on";
             if (settings.keep_going) env["TORCHDEVICE_KEEP_GOING"] = "on";
             if (settings.processes > 1)
                 env["TORCHDEVICE_PROCESSES"] = std::to_string(settings.processes);

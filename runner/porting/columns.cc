@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runner/base/names.h"
@@ -17,7 +18,6 @@ namespace compat::porting {
 
 using config::Setting;
 using display::print;
-using reports::Column;
 using reports::ColumnRow;
 using reports::kColumns;
 
@@ -47,10 +47,13 @@ Expected<void> check_names(std::vector<std::string> ids, const run::RunRequest& 
     const auto silent = [](std::string_view) {};
     const auto from_user = run::parse_variables(request.env);
     if (!from_user) return tl::unexpected(from_user.error());
-    for (const Column column : {Column::cuda, Column::mps, Column::cuda_on_mps}) {
+    for (const ColumnRow& column : kColumns) {
+        // The same tests as with fallback.
+        const bool repeats =
+            column.device().has_fallback && !column.fallback && !column.redirects();
+        if (column.column == reports::kBaseline || repeats) continue;
         if (ids.empty()) return {};
-        auto ready = run::open_suite(request.suite,
-                                     invocation_of(invocation, reports::row_of(column)), silent);
+        auto ready = run::open_suite(request.suite, invocation_of(invocation, column), silent);
         if (!ready) return tl::unexpected(ready.error());
         ready->child.from_user = *from_user;
         if (auto made = run::make_ready(*ready, run::Need::children, silent, shared.prepared);
@@ -96,12 +99,21 @@ config::Invocation invocation_of(const config::Invocation& invocation, const Col
     own.flags[Setting::simulate] = column.simulated.empty() ? "off" : column.simulated;
     own.flags[Setting::policy] = column.shim ? column.policy : "missing";
     if (column.policy != "missing") own.flags.erase(Setting::masquerade);
-    if (column.simulated == "mps")
-        own.flags[Setting::fallback] = column.fallback ? "on" : "off";
-    else
-        std::erase_if(own.flags,
-                      [](const auto& flag) { return config::is_of_a_simulated_mac(flag.first); });
+    if (column.device().has_fallback) own.flags[Setting::fallback] = column.fallback ? "on" : "off";
+    for (const auto& row : config::kSettings)
+        if (!config::is_taken_with(row, column.simulated)) own.flags.erase(row.setting);
     return own;
+}
+
+const ColumnRow& hardest_column() {
+    return *std::max_element(kColumns.begin(), kColumns.end(), [](const auto& a, const auto& b) {
+        const auto own = [](const ColumnRow& row) {
+            return std::ranges::count_if(config::kSettings, [&](const auto& setting) {
+                return row.device().takes(setting.key);
+            });
+        };
+        return own(a) < own(b);
+    });
 }
 
 run::RunRequest request_of(const run::RunRequest& request,
@@ -122,8 +134,7 @@ Expected<ColumnSettings> prepare_columns(const run::RunRequest& request,
     };
     if (const auto env = run::parse_variables(request.env); !env)
         return tl::unexpected(env.error());
-    const ColumnRow& hardest = reports::row_of(Column::mps);
-    auto ready = run::open_suite(request.suite, invocation_of(invocation, hardest), say);
+    auto ready = run::open_suite(request.suite, invocation_of(invocation, hardest_column()), say);
     if (!ready) return tl::unexpected(ready.error());
     if (auto made = run::make_ready(*ready, run::Need::children, say); !made)
         return tl::unexpected(made.error());

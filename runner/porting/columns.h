@@ -56,6 +56,8 @@ struct ColumnSettings {
 // The invocation and the request of one of several runs.
 [[nodiscard]] config::Invocation invocation_of(const config::Invocation& invocation,
                                                const reports::ColumnRow& column);
+// A column whose device takes every setting that a column of `runner porting` can have.
+[[nodiscard]] const reports::ColumnRow& hardest_column();
 [[nodiscard]] run::RunRequest request_of(const run::RunRequest& request,
                                          std::shared_ptr<run::SharedByRuns> shared);
 

@@ -34,8 +34,7 @@ std::vector<std::string> broken_tests(const PortingView& view, const ColumnRow& 
             if (difference.id.empty() || at.simulated != column.simulated ||
                 at.policy != column.policy || !is_to_fix(cause) || asks_for_absent_device(cause))
                 continue;
-            if (column.column == Column::cuda_on_mps &&
-                breaks_by(test, Column::mps_strict, difference.cause))
+            if (column.redirects() && breaks_by(test, strict_of(column.column), difference.cause))
                 continue;
             // A module that cannot be loaded runs whole.
             ids.insert(test.pseudo ? test.module : difference.id);
@@ -67,7 +66,7 @@ Expected<void> run_random(const run::RunRequest& request, const ColumnSettings& 
         print("\nplain CPU, {} again with {}: whether random numbers decide\n",
               counted(static_cast<std::int64_t>(own.targets.size()), "broken test"),
               counted(settings.seeds, "random stream"));
-    config::Invocation flags = invocation_of(settings.invocation, row_of(Column::cpu));
+    config::Invocation flags = invocation_of(settings.invocation, row_of(kBaseline));
     flags.flags[Setting::seeds] = std::to_string(settings.seeds);
     flags.flags[Setting::retries] = "0";
     const auto result = run::run_once(own, flags);
@@ -82,8 +81,8 @@ Expected<void> run_past_refusals(const run::RunRequest& request, const ColumnSet
                                  const PortingView& view,
                                  const std::shared_ptr<run::SharedByRuns>& shared,
                                  Columns& columns) {
-    for (const Column way : {Column::cuda, Column::mps_strict, Column::cuda_on_mps}) {
-        const ColumnRow& column = reports::row_of(way);
+    for (const ColumnRow& column : reports::kColumns) {
+        if (column.column == kBaseline || column.falls_back()) continue;
         run::RunRequest own = request_of(request, shared);
         own.targets = broken_tests(view, column);
         if (own.targets.empty()) continue;

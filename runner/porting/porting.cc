@@ -22,7 +22,8 @@
 namespace compat::porting {
 
 namespace fs = std::filesystem;
-using reports::Column;
+using reports::ColumnRow;
+using reports::kColumns;
 using reports::PortingView;
 
 namespace {
@@ -64,10 +65,18 @@ ExitCode code_of(const PortingView& view) {
     return worst(codes);
 }
 
+// Of the first column that redirects; null: it has no run.
+const std::string* redirecting_run(const Columns& columns) {
+    for (const ColumnRow& row : kColumns)
+        if (const auto& id = columns.runs[static_cast<size_t>(row.column)].id;
+            row.redirects() && !id.empty())
+            return &id;
+    return nullptr;
+}
+
 // Its records say what ran; any other run has the sources, too.
 std::string run_to_scan(const Columns& columns) {
-    const std::string& redirecting = columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
-    if (!redirecting.empty()) return redirecting;
+    if (const std::string* redirecting = redirecting_run(columns)) return *redirecting;
     for (const ColumnRun& run : columns.runs)
         if (!run.id.empty()) return run.id;
     return {};
@@ -78,7 +87,8 @@ Expected<ExitCode> show(Expected<Comparison> comparison, const Columns& columns,
     if (!comparison) return tl::unexpected(comparison.error());
     auto& [view, out] = *comparison;
     const std::string id = run_to_scan(columns);
-    const bool marks = id == columns.runs[static_cast<size_t>(Column::cuda_on_mps)].id;
+    const std::string* redirecting = redirecting_run(columns);
+    const bool marks = redirecting && id == *redirecting;
     view.cuda_uses = scan::scan_suite(store, results, id, marks, out);
     return write_pages(view, out).map([&] {
         const auto page = reports::can_write_html() ? reports::kPortingHtml : reports::kPortingPage;
@@ -92,7 +102,7 @@ Expected<ExitCode> show(Expected<Comparison> comparison, const Columns& columns,
 
 Expected<ExitCode> porting(const PortingRequest& request, const config::Invocation& invocation) {
     const auto existing_results = [&](const config::Invocation& own) {
-        return config::results_folder(invocation_of(own, row_of(Column::mps)))
+        return config::results_folder(invocation_of(own, hardest_column()))
             .and_then(archive::existing_results);
     };
     if (!request.runs.empty()) {

@@ -36,7 +36,7 @@ std::vector<std::string> rerun_words(const RunRequest& request, const Ready& rea
                                 row.setting == Setting::jobs || row.setting == Setting::results ||
                                 config::is_of_place(row) || config::is_of_reports(row);
         if (row.flag.empty() || ours_alone || !value.given()) continue;
-        if (config::is_of_a_simulated_mac(row.setting) && ready.child.simulate != "mps") continue;
+        if (!config::is_taken_with(row, ready.child.simulate)) continue;
         if (config::is_switch(row)) {
             const std::string_view flag = config::long_flag(row);
             words.push_back(value.text == "on" ? std::string(flag)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "runner/base/device_kind.h"
 #include "runner/base/files.h"
 #include "runner/base/line_mac.h"
 #include "runner/base/secrets.h"
@@ -72,7 +73,7 @@ prepare::Options prepare_options(const config::Settings& settings) {
 
 namespace {
 
-// What is simulated is tensors of a Python's torch. CUDA can be hidden from it, MPS cannot.
+// A device is simulated for the torch of a Python, from which the host's own must be hidden.
 Expected<void> check_simulation(const Ready& ready, Need need) {
     const auto& simulate = ready.child.simulate;
     if (simulate.empty()) return {};
@@ -82,7 +83,7 @@ Expected<void> check_simulation(const Ready& ready, Need need) {
         return fail(ErrorKind::usage, "simulated devices need the shim, and it is off",
                     "leave --shim on, with a suite of Python tests that has torch", origin);
     const std::string& found = ready.prepared.accelerator;
-    if (found != "cpu" && found != "cuda")
+    if (!device_kind(found).can_be_hidden)
         return fail(ErrorKind::usage, fmt::format("this host has {} of its own", found),
                     "simulate a device on a host without one", origin);
     return {};

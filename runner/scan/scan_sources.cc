@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "runner/archive/attempt_files.h"
+#include "runner/base/device_kind.h"
 #include "runner/base/files.h"
 #include "runner/prepare/tool.h"
 
@@ -136,7 +137,8 @@ void RecordsOfScan::add(const parsers::DeviceEvent& event) {
 // A host or a simulation with CUDA redirects nothing.
 void RecordsOfScan::add(const parsers::ShimSession& session) {
     impl_->redirected = impl_->redirected && !session.torch.empty() && session.mode != "none" &&
-                        session.host != "cuda" && session.simulated != "cuda";
+                        !device_kind(session.host).serves_cuda &&
+                        !device_kind(session.simulated).serves_cuda;
 }
 
 void RecordsOfScan::mark(analysis::CudaScan& scan) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runner/analysis/comparison.h"
+#include "runner/base/device_kind.h"
 #include "runner/base/secrets.h"
 #include "runner/store/compared_runs.h"
 #include "runner/store/trends.h"
@@ -58,7 +59,7 @@ reports::SiteRun site_run(const store::RunSummary& run, std::string report) {
     site.report = std::move(report);
     site.states = run.states;
     site.duration_s = run.end ? run.end->duration_s : 0;
-    const bool has_device = run.simulated || run.device != "cpu";
+    const bool has_device = run.simulated || is_accelerator(run.device);
     if (run.shim && has_device) {
         site.rate = {reports::RateOf::exercised, run.exercised_good,
                      run.exercised_good + run.exercised_broken};

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "runner/base/device_kind.h"
 #include "runner/display/device_lines.h"
 #include "runner/store/comparable.h"
 
@@ -23,8 +24,9 @@ Key key_of(const store::RunSummary& run) {
 std::string column_of(const store::RunSummary& run) {
     if (!run.column.empty()) return run.column;
     std::string words = run.simulated ? *run.simulated + " (simulated)" : run.device;
-    if (!run.shim && run.device != "cpu") words += ", shim off";
-    if (run.shim && !run.simulated && run.device == "cpu") words += ", redirected";
+    const bool has_accelerator = is_accelerator(run.device);
+    if (!run.shim && has_accelerator) words += ", shim off";
+    if (run.shim && !run.simulated && !has_accelerator) words += ", redirected";
     if (run.masquerade) words += ", masquerade";
     if (run.shim && !run.fallback) words += ", fallback off";
     return words;

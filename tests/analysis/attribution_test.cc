@@ -50,7 +50,7 @@ std::pair<OwnWay, OtherWay> fulfilling(const AttributionRule& row) {
             own.way = kCudaCodeOnMps;
             other.way = kMacWithoutFallback;
             break;
-        case Where::cuda:
+        case Where::has_cuda:
             own.way = kCudaCodeOnMps;
             other.way = kCuda;
             break;

@@ -39,7 +39,8 @@ TEST(Operators, HaveTheKernelsOfTheirDispatchSection) {
     ASSERT_TRUE(operators) << to_line(operators.error());
     std::vector<std::string> lines;
     for (const Operator& op : *operators)
-        lines.push_back(op.name + (op.cuda ? " cuda" : "") + (op.mps ? " mps" : "") +
+        lines.push_back(op.name + (op.has_kernel(device_kind("cuda")) ? " cuda" : "") +
+                        (op.has_kernel(device_kind("mps")) ? " mps" : "") +
                         (op.composite ? " composite" : ""));
     EXPECT_THAT(lines, ::testing::ElementsAre(
                            "composite composite", "both cuda mps", "lonely.out cuda", "lonely cuda",

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace compat::analysis {
 namespace {
 
@@ -14,7 +16,8 @@ TEST(JudgementRules, EveryRuleCanMatch) {
         evidence.cause = row.cause.value_or(Cause::suite_error);
         evidence.rule = row.rule;
         evidence.gap = row.gap;
-        evidence.device = row.device.empty() ? "xpu" : row.device;
+        constexpr std::array<std::string_view, 4> devices{"", "cpu", "cuda", "mps"};
+        evidence.device = devices[static_cast<std::size_t>(row.device)];
         evidence.after_refusal = row.after_refusal;
         evidence.redirected_alone = row.redirected_alone;
         evidence.random = row.random;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -59,6 +60,21 @@ TEST(SettingsTable, MatchesTheDeviceLibrary) {
             }
     }
     EXPECT_THAT(alone, ElementsAre("cost_cpu", "cost_gpu", "cost_tpu", "tpu_batch_factor"));
+}
+
+TEST(SettingsTable, HasTheDevicesOfTheirTable) {
+    const auto words = words_of(kDeviceWords);
+    for (const DeviceKind& device : kDeviceKinds) {
+        if (!device.word.empty()) {
+            EXPECT_EQ(std::count(words.begin(), words.end(), device.word), 1) << device.word;
+        }
+        for (const std::string_view key : device.settings)
+            EXPECT_EQ(std::count_if(kSettings.begin(), kSettings.end(),
+                                    [&](const SettingRow& row) { return row.key == key; }),
+                      key.empty() ? 0 : 1)
+                << key;
+    }
+    EXPECT_EQ(row_of(Setting::simulate).allowed, "off|mps|cuda");
 }
 
 TEST(SettingsTable, EachDefaultIsAllowed) {

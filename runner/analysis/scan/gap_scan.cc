@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "runner/base/device_kind.h"
 #include "runner/base/names.h"
 
 namespace compat::analysis {
@@ -179,9 +180,9 @@ std::vector<GapFacts> gaps_of(const ApiScan& scan, const std::vector<Operator>& 
                               std::string_view device) {
     std::vector<GapFacts> gaps;
     add_names(scan, device, gaps);
+    const DeviceKind& cuda = device_kind("cuda");
     for (const Operator& op : operators) {
-        const bool has = device == "mps" ? op.mps : op.cuda;
-        if (!op.cuda || has || op.composite) continue;
+        if (!op.has_kernel(cuda) || op.has_kernel(device_kind(device)) || op.composite) continue;
         GapFacts gap = facts_of({qualified(op), GapKind::op_unsupported, std::string(device)});
         if (calls_vendor_library(op.name)) gap.severity = Severity::note;
         gaps.push_back(std::move(gap));

@@ -44,7 +44,7 @@ constexpr AttributionRule kAttributions[] = {
      .words = "passes in a process of its own with CUDA_LAUNCH_BLOCKING=1: what ran before it, or "
               "the order of kernels, decides"},
     {.id = "same-on-cuda",
-     .where = Where::cuda,
+     .where = Where::has_cuda,
      .shown = Shown::fails_alike,
      .words = "fails the same on CUDA: the code's own error, not for being sent to MPS"},
     {.id = kRedirectedOnly,
@@ -77,14 +77,18 @@ Way effective(const Way& way) {
 
 bool redirects(const Way& way) { return way.shim && !way.policy.empty() && way.policy != "none"; }
 
+bool sends_cuda_code_elsewhere(const Way& way) {
+    return way.kind().takes_cuda_code() && redirects(way);
+}
+
 bool is_there(Where where, const Way& own, const OtherWay& other) {
     const Way way = effective(other.way);
     switch (where) {
         case Where::plain_cpu:
             return way.is_plain_cpu();
         case Where::fallback:
-            return own.is_on_mps() && !own.fallback && way.is_on_mps() && way.fallback &&
-                   way.policy == own.policy && way.simulated == own.simulated;
+            return own.kind().has_fallback && !own.fallback && &way.kind() == &own.kind() &&
+                   way.fallback && way.policy == own.policy && way.simulated == own.simulated;
         case Where::float32:
             return way.step == DiagnosticStep::float32;
         case Where::redirect_all:
@@ -94,10 +98,9 @@ bool is_there(Where where, const Way& own, const OtherWay& other) {
         case Where::blocking:
             return way.step == DiagnosticStep::blocking;
         case Where::bare_mac:
-            return own.is_on_mps() && redirects(own) && way.is_on_mps() && !redirects(way);
-        case Where::cuda:
-            return own.is_on_mps() && redirects(own) &&
-                   (way.simulated.empty() ? way.device == "cuda" : way.simulated == "cuda");
+            return sends_cuda_code_elsewhere(own) && &way.kind() == &own.kind() && !redirects(way);
+        case Where::has_cuda:
+            return sends_cuda_code_elsewhere(own) && way.kind().serves_cuda;
     }
     return false;
 }
@@ -118,7 +121,7 @@ bool is_about(About about, const OwnWay& own) {
         case About::absent_device:
             return own.rule == kAbsentDevice;
         case About::shim_alone:
-            return own.way.shim && own.way.simulated.empty() && own.way.device == "cpu" &&
+            return own.way.shim && own.way.simulated.empty() && !is_accelerator(own.way.device) &&
                    !blames_something(own.cause);
     }
     return false;

@@ -40,7 +40,7 @@ enum class Where {
     alone,
     blocking,
     bare_mac,  // nothing is redirected; the failure's way sends requests for CUDA to MPS
-    cuda       // the code gets the CUDA that it asks for
+    has_cuda   // the code gets the CUDA that it asks for
 };
 inline constexpr std::array<std::string_view, 8> kWhereWords{
     "on plain CPU",

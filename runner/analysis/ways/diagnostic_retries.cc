@@ -57,14 +57,14 @@ bool fails_the_same(const DiagnosticAttempt& attempt, const FailedTest& test) {
 bool changes_something(DiagnosticStep step, const Way& run) {
     switch (step) {
         case redirect_all:
-            return run.shim && run.policy != "full" && run.simulated != "cuda";
+            return run.shim && run.policy != "full" && !device_kind(run.simulated).serves_cuda;
         case fallback:
-            return run.is_on_mps() && !run.fallback;
+            return run.kind().has_fallback && !run.fallback;
         case cpu:
             return !run.is_plain_cpu() && run.can_hide_accelerator();
         case alone:
         case blocking:
-            return run.is_on_cuda();
+            return run.kind().has_launch_mode;
         case float32:
             return true;
     }

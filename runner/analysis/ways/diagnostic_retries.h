@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/base/device_kind.h"
 #include "runner/base/diagnostic_step.h"
 
 namespace compat::analysis {
@@ -30,17 +31,15 @@ struct Way {
     friend bool operator==(const Way&, const Way&) = default;
     // Nothing of ours, and no accelerator.
     [[nodiscard]] bool is_plain_cpu() const {
-        return step == DiagnosticStep::cpu || (!shim && simulated.empty() && device == "cpu");
+        return step == DiagnosticStep::cpu ||
+               (!shim && simulated.empty() && !is_accelerator(device));
     }
-    [[nodiscard]] bool is_on_mps() const { return is_on("mps"); }
-    [[nodiscard]] bool is_on_cuda() const { return is_on("cuda"); }
-    // Only the shim hides MPS from torch.
-    [[nodiscard]] bool can_hide_accelerator() const { return device != "mps"; }
-
-  private:
-    [[nodiscard]] bool is_on(std::string_view accelerator) const {
-        return (simulated.empty() ? device : simulated) == accelerator;
+    // On which the tests run.
+    [[nodiscard]] const DeviceKind& kind() const {
+        return device_kind(simulated.empty() ? device : simulated);
     }
+    // Without the shim.
+    [[nodiscard]] bool can_hide_accelerator() const { return device_kind(device).can_be_hidden; }
 };
 
 // Of a stored run, or of the view of one.

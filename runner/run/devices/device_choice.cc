@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "runner/base/device_kind.h"
 #include "runner/base/files.h"
 #include "runner/base/text.h"
 #include "runner/run/devices/host_devices.h"
@@ -23,23 +24,25 @@ namespace {
 constexpr std::string_view kPlace = "{device}";
 
 // In code, not in a comment that has its line for itself.
-std::optional<int> line_that_names_mps(const std::string& text) {
-    static const RE2 named(
-        R"RE((?m)^[^#\n]*(["']mps(:\d+)?["']|\btorch\.mps\b|\bbackends\.mps\b|\bis_mps\b))RE",
-        RE2::Latin1);
+std::optional<int> line_that_names(const RE2& named, const std::string& text) {
     re2::StringPiece found;
     if (!RE2::PartialMatch(text, named, &found)) return std::nullopt;
     const auto end = text.begin() + (found.data() - text.data());
     return 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
 }
 
-// "file:line"; empty: no Python file of the source names mps.
-std::string place_that_names_mps(const std::filesystem::path& root) {
+// "file:line"; empty: no Python file of the source names the device.
+std::string place_that_names(const DeviceKind& device, const std::filesystem::path& root) {
+    const RE2 named(
+        fmt::format(
+            R"RE((?m)^[^#\n]*(["']{0}(:\d+)?["']|\btorch\.{0}\b|\bbackends\.{0}\b|\bis_{0}\b))RE",
+            device.word),
+        RE2::Latin1);
     for (const auto& file : suites::list_tree(root)) {
         if (!file.path.ends_with(".py") || file.unreadable != 0) continue;
         const auto text = read_file(root / file.path);
         if (!text) continue;
-        if (const auto line = line_that_names_mps(*text))
+        if (const auto line = line_that_names(named, *text))
             return fmt::format("{}:{}", file.path, *line);
     }
     return {};
@@ -63,8 +66,8 @@ Expected<void> use_cpu(Ready& ready, const config::Value& wanted) {
     if (wanted.text.find(':') != std::string::npos)
         return refuse_device("the CPU has no index", "write cpu", wanted);
     const std::string found = std::exchange(ready.prepared.accelerator, "cpu");
-    if (found == "cpu") return {};
-    if (found != "cuda" && ready.child.shim_library.empty())
+    if (!is_accelerator(found)) return {};
+    if (!device_kind(found).can_be_hidden && ready.child.shim_library.empty())
         return refuse_device(fmt::format("only the shim keeps tests from {}, and it is off", found),
                              "leave --shim on", wanted);
     ready.child.on_cpu = true;
@@ -75,7 +78,7 @@ Expected<void> use_accelerator(const Ready& ready, const config::Value& wanted) 
     const std::string& found = ready.prepared.accelerator;
     const std::string type = type_of(wanted.text);
     const bool can_be_simulated =
-        ready.settings[Setting::simulate].text == "off" && (type == "cuda" || type == "mps");
+        ready.settings[Setting::simulate].text == "off" && device_kind(type).simulated > 0;
     const std::string advice =
         can_be_simulated ? fmt::format("leave the device out, or simulate one: --simulate {}", type)
                          : "leave the device out";
@@ -91,20 +94,24 @@ Expected<void> use_accelerator(const Ready& ready, const config::Value& wanted) 
                          "name one of them", wanted);
 }
 
-// There are two simulated GPUs, and one Mac (shim/python/compat_shim/simulate).
 Expected<void> check_simulated(const config::Value& wanted) {
-    static const RE2 present("cuda(:[01])?|mps(:0)?");
-    if (RE2::FullMatch(wanted.text, present)) return {};
-    return refuse_device("it is not simulated: there are cuda:0 and cuda:1, or mps:0",
-                         "name one of them", wanted);
+    const DeviceKind& kind = device_kind(wanted.text);
+    std::vector<std::string> names;
+    for (int i = 0; i < kind.simulated; ++i) names.push_back(fmt::format("{}:{}", kind.word, i));
+    if (wanted.text == kind.word || std::ranges::count(names, wanted.text) > 0) return {};
+    return refuse_device(fmt::format("it is not simulated: there {} {}",
+                                     names.size() == 1 ? "is" : "are", fmt::join(names, " and ")),
+                         names.size() == 1 ? "name that one" : "name one of them", wanted);
 }
 
 Expected<void> check_device(Ready& ready, const config::Value& wanted, const prepare::Say& say) {
     const std::string type = type_of(wanted.text);
     const std::string& simulated = ready.child.simulate;
-    if (type == "tpu")
-        return refuse_device("a run never uses a TPU: torch has no kernels for it",
-                             "leave the device out", wanted);
+    const DeviceKind& kind = device_kind(type);
+    if (!kind.has_kernels)
+        return refuse_device(
+            fmt::format("a run never uses a {}: torch has no kernels for it", kind.title),
+            "leave the device out", wanted);
     // In a file or a variable it is for the runs that simulate nothing.
     if (!simulated.empty() && type != simulated && wanted.source == config::Source::flag)
         return refuse_device(fmt::format("{} is simulated", simulated),
@@ -116,19 +123,21 @@ Expected<void> check_device(Ready& ready, const config::Value& wanted, const pre
                         wanted.origin, wanted.text, simulated));
         return {};
     }
-    return type == "cpu" ? use_cpu(ready, wanted) : use_accelerator(ready, wanted);
+    return kind.is_accelerator ? use_accelerator(ready, wanted) : use_cpu(ready, wanted);
 }
 
 // `prefer` is a hint, `device` is binding.
 void note_preference(const Ready& ready, const prepare::Say& say) {
-    const auto& [kind, origin, source] = ready.settings[Setting::prefer];
+    const auto& [family, origin, source] = ready.settings[Setting::prefer];
     const std::string device = device_name(ready);
     const std::string& simulated = ready.child.simulate;
-    if (kind == "cpu")
-        say(fmt::format("{}=cpu: {} is simulated; the run uses it", origin, simulated));
-    if (kind == "tpu")
-        say(fmt::format("{}=tpu: a run never uses a TPU; it uses {}", origin, device));
-    if (kind == "gpu" && device == "cpu")
+    const DeviceKind& kind = device_kind(family);
+    if (!kind.is_accelerator)
+        say(fmt::format("{}={}: {} is simulated; the run uses it", origin, family, simulated));
+    if (!kind.has_kernels)
+        say(fmt::format("{}={}: a run never uses a {}; it uses {}", origin, family, kind.title,
+                        device));
+    if (family == "gpu" && !is_accelerator(device))
         say(fmt::format("{}=gpu: no GPU is here; the run uses the CPU", origin));
 }
 
@@ -147,14 +156,14 @@ Expected<void> choose_device(Ready& ready, const prepare::Say& say) {
     const config::Value& kind = ready.settings[Setting::prefer];
     if (device.text != "auto") {
         if (auto checked = check_device(ready, device, say); !checked) return checked;
-    } else if (kind.text == "cpu" && ready.child.simulate.empty()) {
+    } else if (!is_accelerator(kind.text) && ready.child.simulate.empty()) {
         if (auto used = use_cpu(ready, kind); !used) return used;
     } else {
         note_preference(ready, say);
     }
     auto& variables = ready.child.device_library;
     variables = device_library_variables(ready.settings);
-    // A simulated Mac to which requests for CUDA are sent is still one.
+    // A simulated device to which requests for CUDA are sent is still the device of the run.
     const std::string& simulated = ready.child.simulate;
     const bool is_wanted = !simulated.empty() && type_of(device.text) == simulated;
     variables.emplace_back(plan::kDeviceVariable, is_wanted            ? device.text
@@ -164,27 +173,31 @@ Expected<void> choose_device(Ready& ready, const prepare::Say& say) {
 }
 
 void choose_redirection(Ready& ready, const prepare::Say& say) {
-    if (ready.child.simulate != "mps" || ready.settings[Setting::policy].given() ||
-        ready.settings[Setting::masquerade].given())
+    const DeviceKind& device = device_kind(ready.child.simulate);
+    if (ready.child.simulate.empty() || !device.takes_cuda_code() ||
+        ready.settings[Setting::policy].given() || ready.settings[Setting::masquerade].given())
         return;
-    const std::string place = place_that_names_mps(ready.child.root);
+    const std::string place = place_that_names(device, ready.child.root);
     if (place.empty()) {
-        say("simulated Mac: requests for CUDA are sent to MPS, because no code of the suite names "
-            "mps (--policy none redirects nothing)");
+        say(fmt::format(
+            "simulated {}: requests for CUDA are sent to {}, because no code of the suite names "
+            "{} (--policy none redirects nothing)",
+            device.machine, device.title, device.word));
         return;
     }
     ready.child.policy = "none";
     ready.child.masquerade = false;
     say(
-        fmt::format("simulated Mac: nothing is redirected, because {} names mps (--policy missing "
-                    "sends requests "
-                    "for CUDA to MPS)",
-                    printable(place)));
+        fmt::format("simulated {}: nothing is redirected, because {} names {} (--policy missing "
+                    "sends requests for CUDA to {})",
+                    device.machine, printable(place), device.word, device.title));
 }
 
 std::string device_name(const Ready& ready) {
     const auto& child = ready.child;
-    if (child.simulate == "mps" && child.policy != "none") return "cuda";
+    if (!child.simulate.empty() && device_kind(child.simulate).takes_cuda_code() &&
+        child.policy != "none")
+        return "cuda";
     const std::string& wanted = ready.settings.text(Setting::device);
     if (wanted != "auto" && (child.simulate.empty() || type_of(wanted) == child.simulate))
         return wanted;

@@ -13,9 +13,9 @@ namespace compat::run {
 // The variables by which the settings reach the device library in a child; defaults are left out.
 [[nodiscard]] plan::Variables device_library_variables(const config::Settings& settings);
 
-// A suite whose code names mps runs on a simulated Mac as on a real one: nothing is redirected.
-// Other suites' requests for CUDA are sent to MPS. `say` prints which it is and why; where the user
-// chose, nothing is changed.
+// A suite whose code names the simulated device runs as on a real one: nothing is redirected.
+// Other suites' requests for CUDA are sent to the device. `say` prints which it is and why; where
+// the user chose, nothing is changed.
 void choose_redirection(Ready& ready, const prepare::Say& say);
 
 // The device as code names it: "cpu", "cuda", "mps", "cuda:1". Where CUDA requests are sent to MPS:

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "devices/choice.h"
+#include "runner/base/device_kind.h"
 #include "runner/base/host.h"
 
 namespace compat::run {
@@ -42,14 +43,12 @@ std::string variable(const char* name) {
     return value ? value : "";
 }
 
-std::string_view kind_of(std::string_view type) {
-    return type == "cpu" || type == "tpu" ? type : "gpu";
-}
-
-double cost_of(std::string_view kind, const devices::Settings& settings) {
-    return kind == "cpu"   ? settings.cost_cpu
-           : kind == "tpu" ? settings.cost_tpu
-                           : settings.cost_gpu;
+double cost_of(std::string_view family, const devices::Settings& settings) {
+    constexpr std::array<std::pair<std::string_view, double devices::Settings::*>, 3> costs{
+        {{"cpu", &devices::Settings::cost_cpu},
+         {"gpu", &devices::Settings::cost_gpu},
+         {"tpu", &devices::Settings::cost_tpu}}};
+    return settings.*std::ranges::find(costs, family, [](const auto& row) { return row.first; })->second;
 }
 
 Expected<devices::Settings> library_settings(const config::Settings& settings) {
@@ -108,12 +107,12 @@ class Devices {
     void take(const ProbeAnswer& answer) {
         std::vector<ProbedDevice> more;
         for (const auto& each : answer.found.devices)
-            if (!has(kind_of(each.device.type))) more.push_back(each);
+            if (!has(device_kind(each.device.type).family)) more.push_back(each);
         for (auto& each : more) add(std::move(each), answer.name);
     }
     void add(ProbedDevice probed, std::string source) {
         ReportedDevice device;
-        device.kind = kind_of(probed.device.type);
+        device.kind = device_kind(probed.device.type).family;
         device.simulated = !facts_.simulated.empty() && probed.device.type == facts_.simulated;
         device.capabilities = std::move(probed.device);
         device.found_by = std::move(source);

@@ -43,7 +43,7 @@ function Overview({ document }: { document: Porting }) {
                 {column.simulated && column.collected > 0 && column.exercised === 0 && <div class="sub">no test used the device: this says nothing about it</div>}</td>
               <td class="right">{number(column.collected)}</td><td class="right">{number(stateCount(column, "passed"))}</td>
               <td class="right">{number(kAttention.reduce((sum, state) => sum + stateCount(column, state), 0))}</td>
-              <td class="right">{column.column === "cpu" ? "–" : number(column.exercised)}</td><td class="right">{column.column === "cpu" ? "–" : number(column.differ)}</td>
+              <td class="right">{column.simulated ? number(column.exercised) : "–"}</td><td class="right">{column.simulated ? number(column.differ) : "–"}</td>
               <td class="barcell"><Bar states={kStates.map((state) => [state, stateCount(column, state)])} total={column.collected} /></td>
             </tr>
           ))}</tbody>

@@ -100,6 +100,63 @@ def test_invariant(rule, folders, pattern, but, bad):
     assert re.search(pattern, bad), "the pattern would see a violation"
 
 
+# A branch on which device it is, by the suffix of a file. On the CPU a tensor is in host memory, which is no device for the shim.
+DEVICE = "mps|cuda|xpu|hpu|npu|tpu|xla"
+CONSTANT = r"(\w+::)*(k|DeviceType::|DispatchKey::|Host::|Place::)(MPS|CUDA|XPU|HPU|Mps|Cuda|Xpu|mps|cuda|xpu)\b"
+IN_CPP = (rf'[=!]=\s*"(NAMES)(:\d+)?"|"(NAMES)(:\d+)?"\s*[=!]=|starts_with\("(NAMES)|\bis_({DEVICE})\(\)|\bColumn::({DEVICE})'
+          rf"|[=!]=\s*{CONSTANT}|{CONSTANT}\s*[=!]=|\bcase (\w+::)+(MPS|CUDA|XPU|HPU|mps|cuda|xpu):")
+IN_SCRIPTS = (rf"""[=!]==?\s*["'`](NAMES)(:\d+)?["'`]|["'`](NAMES)(:\d+)?["'`]\s*[=!]=|startsWith\(["'`](NAMES)|startswith\(\(?["'](NAMES)"""
+              rf"""|\b(if|elif|and|or|not|return)\b( [\w.]+(?: not)?)? in [(\[{{]\s*["'](cpu|NAMES)["']|\b(if|elif|while|and|or|not|return)\b[^"'#]*\.is_({DEVICE})\b""")
+BRANCHES = [
+    # folders, suffixes, names, pattern
+    (ALL, (".cc", ".h"), f"cpu|{DEVICE}", IN_CPP),
+    (("shim",), (".cc", ".h"), DEVICE, IN_CPP),
+    (("shim", "runner/harness"), (".py",), DEVICE, IN_SCRIPTS),
+    (("reports/html/web/src",), (".ts", ".tsx"), f"cpu|{DEVICE}", IN_SCRIPTS),
+]
+BRANCHES_ON_DEVICES = {
+    "runner/base/device_kind.h": "the table",
+    "shim/simulate/nccl/": "simulates CUDA's collectives",
+    "shim/python/compat_shim/simulate/": "simulates devices, a file each",
+    "shim/python/compat_shim/cuda/": "answers as torch.cuda",
+    "shim/python/compat_devices/tpu.py": "finds TPUs",
+    "shim/policy/policy.cc": "the table of redirection",
+    "shim/redirect/state.cc": "translates torch's names of devices into the table's",
+    "shim/redirect/kernel.cc": "what asked for CUDA gets a tensor of its own",
+    "shim/devices/devices.cc": "torch answers for each device by an interface of its own",
+    "shim/devices/manager.cc": "torch answers for each device by an interface of its own",
+    "shim/python/compat_devices/manager.py": "torch answers for each device by an interface of its own",
+    "runner/harness/scan/": "reads code that names CUDA", "runner/analysis/scan_record.cc": "likewise",
+    "reports/html/web/src/pages/overview.tsx": "report.json has the device's name alone",
+}
+
+
+def branches_on_devices():
+    return [hit for folders, suffixes, names, pattern in BRANCHES
+            for hit in matches(sources(*folders, suffixes=suffixes), pattern.replace("NAMES", names)) if "node_modules" not in hit]
+
+
+def test_no_code_branches_on_which_device_it_is():
+    """Code asks a table of devices for a fact: runner/base/device_kind.h, shim/policy/device_kind.h, compat_shim/device_kinds.py."""
+    found = branches_on_devices()
+    assert [hit for hit in found if not hit.startswith(tuple(BRANCHES_ON_DEVICES))] == []
+    assert [each for each in BRANCHES_ON_DEVICES if not any(hit.startswith(each) for hit in found)] == [], "no longer needed"
+
+
+@pytest.mark.parametrize("line", [
+    'if (device == "mps") return;', 'if ("cuda:0" != name)', 'device.starts_with("xpu")', "device.is_mps()", "row.column == Column::mps_strict",
+    "type() != c10::kCUDA", "host == Host::mps", "case c10::DeviceType::XPU:", "kMps == place", "if (run.device == \"cpu\")"])
+def test_a_branch_on_a_device_is_seen(line):
+    assert re.search(IN_CPP.replace("NAMES", f"cpu|{DEVICE}"), line)
+
+
+@pytest.mark.parametrize("line", [
+    'if device.type == "mps":', "elif 'cuda' != host:", 'if host not in ("cpu", "cuda"):', 'device.startswith("xpu")', "if tensor.is_cuda:",
+    'run.device !== "cuda" ? 1 : 2', "name.startsWith('mps')"])
+def test_a_branch_on_a_device_is_seen_in_python_and_typescript(line):
+    assert re.search(IN_SCRIPTS.replace("NAMES", DEVICE), line)
+
+
 # docs/example-report is what the runner writes, not a document.
 PAGES = sorted([*ROOT.glob("*.md"), *(p for p in ROOT.glob("docs/**/*.md") if "example-report" not in p.parts),
                 *ROOT.glob("suites/**/*.md"), ROOT / "tests/README.md"])
@@ -260,7 +317,7 @@ def test_a_library_links_and_includes_only_along_its_arrows(folder):
 
 # What a folder of the shim may include of its others (docs/design/shim.md).
 SHIM_ARROWS = {
-    "policy": set(), "runtime": set(), "record": {"runtime"}, "devices": set(),
+    "policy": set(), "runtime": set(), "record": {"runtime"}, "devices": {"policy"},
     "redirect": {"policy", "runtime", "record"}, "simulate": {"runtime", "record"},
 }
 # What a package of shim/python/compat_shim may import of its others.

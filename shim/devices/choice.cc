@@ -5,10 +5,13 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "policy/device_kind.h"
+
 namespace compat::devices {
 namespace {
 
 using namespace std::string_view_literals;
+using shim::device_kind;
 
 constexpr std::int64_t kLargestBase = std::int64_t{1} << 40;
 constexpr std::int64_t kGpuFactor = 4;
@@ -26,15 +29,14 @@ bool is_kind(std::string_view word) {
 }
 
 bool is_of_kind(std::string_view type, std::string_view kind) {
-    if (kind == "auto") return true;
-    if (kind == "gpu") return type != "cpu" && type != "tpu";
-    return type == kind;
+    return kind == "auto" || device_kind(type).family == kind;
 }
 
 // Why `device` may not be chosen; empty: it may.
 std::string refusal(const DeviceCapabilities& device, const Settings& settings) {
-    if (device.type == "tpu" && !settings.allow_tpu)
-        return "a TPU is not allowed (" + settings.origin.at("allow_tpu") + ")";
+    if (const auto& kind = device_kind(device.type); !kind.has_kernels && !settings.allow_tpu)
+        return "a " + std::string(kind.title) + " is not allowed (" +
+               settings.origin.at("allow_tpu") + ")";
     for (const DtypeSupport& dtype : device.dtypes)
         if (dtype.name == "fp32") return dtype.works ? "" : "fp32 does not work: " + dtype.why;
     return "fp32 was not tried";
@@ -171,11 +173,13 @@ DtypeChoice recommended_dtype(const DeviceCapabilities& device, const Settings& 
         return {"fp32", source + ", which does not work on " + device.device};
     }
     if (!settings.enable_optimizations) return {"fp32", "enable_optimizations is off"};
-    if (device.type == "cpu") return {"fp32", "smaller dtypes are seldom faster on a CPU"};
-    // bf16 has fp32's range, so needs no loss scaling. CUDA has it in hardware from 8.0 on.
+    const auto& kind = device_kind(device.type);
+    if (!kind.is_accelerator) return {"fp32", "smaller dtypes are seldom faster on a CPU"};
+    // bf16 has fp32's range, so needs no loss scaling.
     const auto capability = version_of(device.capability);
-    const bool emulated = device.type == "cuda" && (!capability || capability->first < 8);
-    if (device.type != "mps" && !emulated && supports(device, "bf16"))
+    const bool emulated =
+        kind.has_capability && (!capability || capability->first < shim::kFirstCapabilityWithBf16);
+    if (kind.has_bf16 && !emulated && supports(device, "bf16"))
         return {"bf16", "bf16 works on " + device.device};
     if (supports(device, "fp16")) return {"fp16", "fp16 works on " + device.device};
     return {"fp32", "no smaller dtype works on " + device.device};
@@ -190,13 +194,14 @@ Batch batch(std::int64_t base, const DeviceCapabilities& device, const Settings&
         throw std::invalid_argument("sample_bytes=" + std::to_string(sample_bytes) +
                                     ": use 0 (unknown) or more");
     Batch batch;
-    const bool is_tpu = device.type == "tpu";
-    batch.factor = is_tpu ? settings.tpu_batch_factor : device.type == "cpu" ? 1 : kGpuFactor;
+    const auto& kind = device_kind(device.type);
+    const bool is_tpu = !kind.has_kernels;
+    batch.factor = is_tpu ? settings.tpu_batch_factor : kind.is_accelerator ? kGpuFactor : 1;
     batch.size = is_tpu ? power_of_two_from(base * batch.factor) : base * batch.factor;
     batch.why = std::to_string(base) + " × " + std::to_string(batch.factor) + " on a " +
-                (is_tpu                 ? "TPU, rounded up to a power of two"
-                 : device.type == "cpu" ? "CPU"
-                                        : "GPU");
+                (is_tpu                ? "TPU, rounded up to a power of two"
+                 : kind.is_accelerator ? "GPU"
+                                       : "CPU");
     const auto memory = device.memory_free ? device.memory_free : device.memory_total;
     if (sample_bytes == 0 || !memory) return batch;
     const auto usable =
@@ -239,7 +244,8 @@ Fit validate(const Requirements& requirements, const DeviceCapabilities& device,
         if (!needed)
             throw std::invalid_argument("capability=\"" + requirements.capability +
                                         "\": use major.minor, as 8.0");
-        const auto own = device.type == "cuda" ? version_of(device.capability) : std::nullopt;
+        const auto own =
+            device_kind(device.type).has_capability ? version_of(device.capability) : std::nullopt;
         if (!own)
             refuse(device.device + " has no compute capability, and " + requirements.capability +
                    " is needed");

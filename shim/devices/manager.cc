@@ -10,6 +10,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "policy/device_kind.h"
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -207,9 +209,8 @@ at::Device DeviceManager::tensor_device(const std::string& device) {
         if (tensor_device_) return *tensor_device_;
     }
     std::string name = best().device.device;
-    if (type_of_device(name) == "tpu")  // LibTorch has no TPU
-        for (const std::string& next : chain())
-            if (type_of_device(name) == "tpu") name = next;
+    for (const std::string& next : chain())
+        if (!shim::device_kind(name).has_kernels) name = next;
     const at::Device chosen(name);
     const std::lock_guard lock(mutex_);
     return tensor_device_.emplace(chosen);
@@ -273,7 +274,7 @@ std::vector<at::Tensor> DeviceManager::ensure_dtype(const std::vector<at::Tensor
 Memory DeviceManager::memory(const std::string& device) {
     const DeviceCapabilities known = capabilities(device);
     Memory memory;
-    if (known.type == "tpu") {
+    if (!shim::device_kind(known.type).has_kernels) {
         memory.total = known.memory_total;
         memory.free = known.memory_free;
         return memory;
@@ -289,7 +290,7 @@ Memory DeviceManager::memory(const std::string& device) {
 std::int64_t DeviceManager::free_memory(const std::string& device) {
     std::int64_t released = 0;
     for (const DeviceCapabilities& known : devices()) {
-        if (known.type == "tpu") continue;
+        if (!shim::device_kind(known.type).has_kernels) continue;
         if (!device.empty() && known.device != device && known.type != device) continue;
         const at::Device place(known.device);
         const std::int64_t before = held_by(place);

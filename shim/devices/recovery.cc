@@ -4,11 +4,12 @@
 #include <stdexcept>
 
 #include "devices/settings.h"
+#include "policy/device_kind.h"
 
 namespace compat::devices {
 namespace {
 
-bool is_cpu(const std::string& device) { return type_of_device(device) == "cpu"; }
+bool is_cpu(const std::string& device) { return !shim::device_kind(device).is_accelerator; }
 
 // Where the tensors of a call belong: on the accelerator that one of them is on. If all are on the
 // CPU, what they do not fit to is elsewhere, as a model that the call refers to.

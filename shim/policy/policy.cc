@@ -100,6 +100,8 @@ std::string_view name_of(Host host) noexcept {
     return names[at(host)];
 }
 
+const DeviceKind& kind_of(Host host) noexcept { return device_kind(name_of(host)); }
+
 std::string_view name_of(Requested kind) noexcept {
     static constexpr std::array<std::string_view, 8> names{"none", "cpu",     "cpu:-1", "mps",
                                                            "cuda", "integer", "meta",   "other"};

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "policy/device_kind.h"
+
 namespace compat::shim {
 
 enum class Mode { missing, full };
@@ -47,6 +49,8 @@ inline constexpr std::array kRequested{Requested::none, Requested::cpu,  Request
 
 [[nodiscard]] std::string_view name_of(Mode mode) noexcept;
 [[nodiscard]] std::string_view name_of(Host host) noexcept;
+// Of any other accelerator: the last row of the table.
+[[nodiscard]] const DeviceKind& kind_of(Host host) noexcept;
 [[nodiscard]] std::string_view name_of(Requested kind) noexcept;
 [[nodiscard]] std::string_view name_of(Change change) noexcept;
 

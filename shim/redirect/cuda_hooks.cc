@@ -63,20 +63,20 @@ class NoMpsHooks final : public at::MPSHooksInterface {
 
 void install_hooks() {
     const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
-    if (host_type() == c10::kCPU)
-        replace_hooks<HostHooks>(hooks);
-    else
+    if (host_kind().is_accelerator)
         replace_hooks<AcceleratorHooks>(hooks);
+    else
+        replace_hooks<HostHooks>(hooks);
 }
 
 void install_generators() {
     generator_symbol = Recorder::instance().op_id("torch.Generator");
-    if (host_type() != c10::kMPS) replace_hooks<NoMpsHooks>(at::detail::getMPSHooks());
+    if (!host_kind().serves_mps) replace_hooks<NoMpsHooks>(at::detail::getMPSHooks());
 }
 
 void install_cuda() {
     install_guard();
-    if (host_type() == c10::kCPU) install_allocator();
+    if (!host_kind().is_accelerator) install_allocator();
     install_pinned(c10::kCUDA);
     install_hooks();
 }

@@ -55,7 +55,7 @@ bool falls_back(const c10::OperatorHandle& op) {
 
 void count_fallbacks() {
     static bool done = false;
-    if (host_type() != c10::kMPS || !fallback_is_on() || std::exchange(done, true)) return;
+    if (!host_kind().has_fallback || !fallback_is_on() || std::exchange(done, true)) return;
     // Never destroyed: removing kernels at process exit would race with its last ops.
     static auto* handles = new std::vector<c10::RegistrationHandleRAII>();
     auto& dispatcher = c10::Dispatcher::singleton();

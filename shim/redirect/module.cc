@@ -78,7 +78,7 @@ const std::vector<std::string>& replace_functions() {
 std::vector<std::string> install(const std::vector<py::object>& types,
                                  const std::vector<py::object>& functions) {
     install_generators();
-    if (host_type() != c10::kCUDA) install_cuda();
+    if (!host_kind().serves_cuda) install_cuda();
     install_override(borrowed(types), borrowed(functions));
     const auto& missing = replace_functions();
     register_kernels();

@@ -83,7 +83,7 @@ Registered register_all() {
         put(dispatcher, {"aten::lift_fresh", ""}, kModeKey,
             c10::KernelFunction::makeFromBoxedFunctor(
                 std::make_unique<LiftKernel>(Recorder::instance().op_id("torch.tensor"))));
-    if (host_type() != c10::kCUDA) put_record_stream(dispatcher);
+    if (!host_kind().serves_cuda) put_record_stream(dispatcher);
     for (const auto& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);
         if (!op || left_alone(name.name)) continue;

@@ -52,7 +52,7 @@ void note_named_host(c10::Device device) noexcept {
 }
 
 void note_named_host(std::string_view text) noexcept {
-    if (current.type == c10::kCPU) return;
+    if (!host_kind().is_accelerator) return;
     static const std::string name = c10::DeviceTypeName(current.type, true);
     if (text.substr(0, text.find(':')) == name) note_if_users();
 }

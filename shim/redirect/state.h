@@ -20,6 +20,7 @@ struct Settings {
 void set_settings(const Settings& settings) noexcept;
 [[nodiscard]] const Settings& settings() noexcept;
 [[nodiscard]] inline c10::DeviceType host_type() noexcept { return settings().type; }
+[[nodiscard]] inline const DeviceKind& host_kind() noexcept { return kind_of(settings().host); }
 
 struct Decision {
     c10::Device device;

@@ -74,13 +74,32 @@ class Accelerator {
         c10::DispatchKey dense, autograd, sparse, sparse_csr, nested, quantized;
     };
 
-    Accelerator(c10::DeviceType type, Keys keys) noexcept : type_(type), keys_(keys) {}
+    // What sets its kernels apart, where those of all accelerators are one code.
+    struct Traits {
+        bool serves_cuda;            // code for CUDA finds what it asks for
+        bool has_capability;         // it lists the dtypes of its tensors
+        bool has_nested;             // kernels of nested tensors
+        bool has_cudnn;              // networks and attention are cuDNN's, in its ways
+        bool saturates;              // a float beyond an integer's range becomes the range's end
+        bool sorts_indices;          // of index_put_, in some cases
+        bool draws_by_fours;         // its generators' offsets are multiples of four
+        bool shares_numbers;         // a graph holds a generator over the same numbers
+        bool lost_by_assertion;      // no call succeeds after a kernel's assertion has failed
+        bool remainder_is_dividend;  // of a division by the integer zero
+        bool halves_long_quotient;   // whose non-negative dividends of 64 bits set 32
+        bool refuses_projections;    // of LSTM
+        bool checks_int4;            // in its own words, what is packed
+    };
+
+    Accelerator(c10::DeviceType type, Keys keys, const Traits& traits) noexcept
+        : type_(type), keys_(keys), traits_(traits) {}
     virtual ~Accelerator() = default;
     Accelerator(const Accelerator&) = delete;
     Accelerator& operator=(const Accelerator&) = delete;
 
     [[nodiscard]] c10::DeviceType type() const noexcept { return type_; }
     [[nodiscard]] const Keys& keys() const noexcept { return keys_; }
+    [[nodiscard]] const Traits& traits() const noexcept { return traits_; }
     [[nodiscard]] c10::Device device(int index) const noexcept {
         return {type_, static_cast<c10::DeviceIndex>(index)};
     }
@@ -137,6 +156,7 @@ class Accelerator {
   private:
     c10::DeviceType type_;
     Keys keys_;
+    Traits traits_;
 };
 
 [[nodiscard]] const Accelerator& mps() noexcept;

@@ -99,7 +99,20 @@ class Cuda final : public Accelerator {
         : Accelerator(c10::kCUDA,
                       {c10::DispatchKey::CUDA, c10::DispatchKey::AutogradCUDA,
                        c10::DispatchKey::SparseCUDA, c10::DispatchKey::SparseCsrCUDA,
-                       c10::DispatchKey::NestedTensorCUDA, c10::DispatchKey::QuantizedCUDA}) {}
+                       c10::DispatchKey::NestedTensorCUDA, c10::DispatchKey::QuantizedCUDA},
+                      {.serves_cuda = true,
+                       .has_capability = true,
+                       .has_nested = true,
+                       .has_cudnn = true,
+                       .saturates = true,
+                       .sorts_indices = true,
+                       .draws_by_fours = true,
+                       .shares_numbers = true,
+                       .lost_by_assertion = true,
+                       .remainder_is_dividend = false,
+                       .halves_long_quotient = true,
+                       .refuses_projections = false,
+                       .checks_int4 = false}) {}
 
     std::span<const Operator> operators() const noexcept override { return cuda_operators(); }
     std::span<const Unsimulated> unsimulated() const noexcept override {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "simulate/accelerator.h"
 #include "simulate/tensors_of.h"
 
 namespace compat::shim::simulate {
@@ -15,7 +16,7 @@ namespace {
 
 // CUDA sorts the indices in these cases, and MPS never (TensorAdvancedIndexing.cpp).
 bool sorts_indices(const at::Tensor& self, const at::Tensor& values, bool accumulate) {
-    return self.is_cuda() &&
+    return self.device().type() == accelerator().type() && accelerator().traits().sorts_indices &&
            (accumulate || (at::globalContext().deterministicAlgorithms() && values.numel() > 1));
 }
 

@@ -37,7 +37,7 @@ class DeviceGenerator final : public c10::GeneratorImpl {
 
     void set_current_seed(std::uint64_t seed) override { *numbers_ = {seed}; }
     void set_offset(std::uint64_t offset) override {
-        if (device().type() == c10::kCUDA)  // CUDAGeneratorImpl.cpp: it draws four numbers at once
+        if (accelerator().traits().draws_by_fours)  // CUDAGeneratorImpl.cpp
             TORCH_CHECK(offset % 4 == 0, "offset must be a multiple of 4");
         numbers_->offset = offset;
     }
@@ -67,13 +67,14 @@ class DeviceGenerator final : public c10::GeneratorImpl {
     // A generator over the same numbers, which a CUDA graph holds; MPS has none. As on CUDA, the
     // two are for one thread: each has a mutex of its own.
     c10::intrusive_ptr<GeneratorImpl> graphsafe_get_state() const override {
-        if (device().type() != c10::kCUDA) return GeneratorImpl::graphsafe_get_state();
+        if (!accelerator().traits().shares_numbers) return GeneratorImpl::graphsafe_get_state();
         auto shared = c10::make_intrusive<DeviceGenerator>(device());
         shared->numbers_ = numbers_;
         return shared;
     }
     void graphsafe_set_state(const c10::intrusive_ptr<GeneratorImpl>& state) override {
-        if (device().type() != c10::kCUDA) return GeneratorImpl::graphsafe_set_state(state);
+        if (!accelerator().traits().shares_numbers)
+            return GeneratorImpl::graphsafe_set_state(state);
         auto* other = dynamic_cast<DeviceGenerator*>(state.get());
         TORCH_CHECK(other, "Expected a CUDA Generator");
         numbers_ = other->numbers_;

@@ -243,13 +243,32 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
             wanted[2] ? rows.sum(0) : at::Tensor()};
 }
 
+#ifdef COMPAT_TORCH_MPS_HAS_CAPABILITY
+constexpr bool kHasCapability = true;
+#else
+constexpr bool kHasCapability = false;
+#endif
+
 class Mps final : public Accelerator {
   public:
     Mps()
         : Accelerator(c10::kMPS,
                       {c10::DispatchKey::MPS, c10::DispatchKey::AutogradMPS,
                        c10::DispatchKey::SparseMPS, c10::DispatchKey::SparseCsrMPS,
-                       c10::DispatchKey::NestedTensorMPS, c10::DispatchKey::QuantizedMPS}) {}
+                       c10::DispatchKey::NestedTensorMPS, c10::DispatchKey::QuantizedMPS},
+                      {.serves_cuda = false,
+                       .has_capability = kHasCapability,
+                       .has_nested = false,
+                       .has_cudnn = false,
+                       .saturates = false,
+                       .sorts_indices = false,
+                       .draws_by_fours = false,
+                       .shares_numbers = false,
+                       .lost_by_assertion = false,
+                       .remainder_is_dividend = true,
+                       .halves_long_quotient = false,
+                       .refuses_projections = true,
+                       .checks_int4 = true}) {}
 
     std::span<const Operator> operators() const noexcept override { return mps_operators(); }
     std::span<const Unsimulated> unsimulated() const noexcept override {

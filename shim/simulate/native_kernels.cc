@@ -101,8 +101,8 @@ void saturate(const Tensor& to, const Tensor& from) {
     if (sizeof(Integer) == sizeof(std::int32_t)) to.masked_fill_(from.isnan(), 0);
 }
 
-void convert_as_cuda(const Tensor& to, const Tensor& from) {
-    if (accelerator().type() != c10::kCUDA || !from.is_floating_point()) return;
+void saturate_if_needed(const Tensor& to, const Tensor& from) {
+    if (!accelerator().traits().saturates || !from.is_floating_point()) return;
     if (to.scalar_type() == at::kInt) saturate<std::int32_t>(to, from);
     if (to.scalar_type() == at::kLong) saturate<std::int64_t>(to, from);
 }
@@ -120,7 +120,7 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool) {
     const Tensor from = aliases.to_cpu(source);
     to.copy_(from);
     if (ours && CpuAliases::is_ours(source) && self.layout() == at::kStrided)
-        convert_as_cuda(to, from);
+        saturate_if_needed(to, from);
     if (ours) {
         aliases.adopt_resized();
         aliases.write_back(self, to);
@@ -190,7 +190,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     if (bias && bias->defined() && bias->scalar_type() == at::kBool)
         bias = at::zeros_like(*bias, query.options())
                    .masked_fill(bias->logical_not(), -std::numeric_limits<double>::infinity());
-    if (accelerator().type() == c10::kCUDA)
+    if (accelerator().traits().has_cudnn)
         return cuda_attention(query, key, value, bias, dropout, causal, scale, grouped);
     return std::get<0>(at::_scaled_dot_product_attention_math(
         query, key, value, bias, dropout, causal, std::nullopt, scale, grouped));

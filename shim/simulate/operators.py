@@ -41,6 +41,9 @@ WHOLE = {
 # front, which it calls, has one. native_functions.yaml does not list them for MPS.
 ALWAYS_ON_CPU = ("embedding_renorm_", "linalg_svd", "linalg_svd.U")
 
+# Whose wrappers check the devices of all tensors (torchgen's device guard).
+STRICT = ("cuda",)
+
 CONVOLUTIONS = ("_convolution",)
 INDEXING = (
     "index.Tensor",
@@ -184,7 +187,7 @@ def main():
         for name, function, key in table.rows(keys, WHOLE[accelerator]):
             lines.append(
                 f'    {{"{name}", "{wrapper(function, key)}", c10::DispatchKey::{key}, '
-                f'Check::{check(name, function, accelerator == "cuda")}}},'
+                f'Check::{check(name, function, accelerator in STRICT)}}},'
             )
         lines += ["};", ""]
         rows = [

@@ -366,11 +366,12 @@ def main():
     rules, functions = load(rules_path), read().native_functions
     found = {kind: list(listed(rules, kind, functions)) for kind in ("refusals", "computed")}
     alerts = list(listed(rules, "alerts", functions))
-    if device == "cuda":
-        trials = load(os.path.join(os.path.dirname(rules_path), "cuda_dtypes.json"))
+    tried_path, named = rules_path.replace("_refusals.json", "_dtypes.json"), []
+    if os.path.exists(tried_path):
+        trials = load(tried_path)
         for kind, known in found.items():
             known += list(tried(trials, kind, functions, known))
-    named = list(dispatch_names(trials, functions)) if device == "cuda" else []
+        named = list(dispatch_names(trials, functions))
     checks = Checks(functions, device)
     refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
     rows = list(refusals(alerts + found["refusals"], checks))

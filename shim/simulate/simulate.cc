@@ -63,9 +63,8 @@ class SimulatedGuard final : public Guard {
     }
 #ifdef COMPAT_TORCH_HAS_DEVICE_CAPABILITY
     c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
-#ifndef COMPAT_TORCH_MPS_HAS_CAPABILITY
-        if (device.is_mps()) return DeviceGuardImplInterface::getDeviceCapability(device);
-#endif
+        if (!accelerator().traits().has_capability)
+            return DeviceGuardImplInterface::getDeviceCapability(device);
         c10::DeviceCapability all = Guard::getDeviceCapability(device), own;
         own.capability_data.capability_bits = 0;
         std::uint64_t bit = 1;  // of each dtype, in this order
@@ -95,7 +94,7 @@ void install(const Accelerator& accelerator, int count) {
     pthread_atfork(nullptr, nullptr, &lose_use);
     const auto& keys = accelerator.keys();
     const Silence silence;
-    if (accelerator.type() != c10::kCUDA) hide_cuda();
+    if (!accelerator.traits().serves_cuda) hide_cuda();
     c10::SetAllocator(accelerator.type(), &allocator(), kHighestPriority);
     bound_host_allocator();
     Guard::install(new SimulatedGuard());
@@ -109,7 +108,7 @@ void install(const Accelerator& accelerator, int count) {
     torch::Library& dense = library(keys.dense);
     accelerator.add_kernels(dense);
     add_dense_kernels(dense, library(keys.autograd));
-    if (accelerator.type() == c10::kCUDA)
+    if (accelerator.traits().has_nested)
         add_nested_kernels(library(keys.nested),
                            library(c10::DispatchKey::AutogradNestedTensor));
     add_sparse_kernels(library(keys.sparse));

@@ -45,7 +45,7 @@ def prepare(native):
         _redirection.prepare(native)
     if _simulated:
         state.take_kernel_counts = state.simulator.take_kernel_counts
-    elif _settings.host != "cpu":
+    elif _settings.kind.is_accelerator:
         state.take_kernel_counts = state.redirection.take_kernel_counts
     state.library = common
 
@@ -81,14 +81,15 @@ def _check_backend(torch):
     that: requests go there if its name was given."""
     name = torch._C._get_privateuse1_backend_name()
     registered = name if name != "privateuseone" else None
-    if _settings.host not in ("cpu", "cuda", "mps", "xpu", registered):
+    known = _settings.kind.is_found or not _settings.kind.is_accelerator
+    if not known and _settings.host != registered:
         raise ImportError(f"TORCHDEVICE_HOST={_settings.host}: torch has no such device")
     if registered and _settings.host == registered:
         try:
             torch.Generator(device=registered)
         except RuntimeError as error:
             raise ImportError(f"TORCHDEVICE_HOST={registered}: {error}") from None
-    if registered and _settings.host == "cpu":
+    if registered and not _settings.kind.is_accelerator:
         appending.say(
             f"compat_shim: requests end on the CPU; TORCHDEVICE_HOST={registered} redirects them to "
             f"the backend {registered}\n"
@@ -100,7 +101,7 @@ def activate_late(torch):
     with _activating:
         if not state.finished:
             prepare(torch._C)
-            if _settings.pretends and (_redirection or _settings.simulate == "cuda"):
+            if _settings.pretends and (_redirection or _settings.kind.serves_cuda):
                 _bind_again(torch)
             if "torch.mps.streams" in sys.modules and _mps_is_ours():
                 _build_again("torch.mps.streams", torch.mps)
@@ -121,7 +122,7 @@ def _tell_the_compiler():
 
 
 def _mps_is_ours():
-    return _settings.simulate == "mps" or (_redirection and _settings.host != "mps")
+    return (_settings.simulate if _settings.kind.serves_mps else _redirection) is not None
 
 
 def _bind_again(torch):

@@ -4,12 +4,12 @@ The symbol is the public name that a program calls, if there is one. The record 
 it.
 """
 
-from . import state
+from . import device_kinds, state
 
 
 def refuse(library, symbol, why, instead=None):
     """Write the refusal down and raise it. A simulated CUDA device lacks what a GPU has."""
-    if state.simulator and state.simulator.simulated() == "cuda":
+    if state.simulator and device_kinds.of(state.simulator.simulated()).serves_cuda:
         not_simulated(symbol, why, instead)
     library.note("refusal", symbol)
     advice = f"; {instead}" if instead else ""

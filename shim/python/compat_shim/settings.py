@@ -5,12 +5,11 @@ import re
 import sys
 from typing import NamedTuple, Optional
 
-from . import versions
+from . import device_kinds, versions
 
 NONE = "none"  # a simulated device alone
 MODES = ("missing", "full", NONE)
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-SIMULATED = ("mps", "cuda")
 SWITCH = ("on", "off")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}  # as shifts
 # Releases of macOS that a simulated Mac can have: a number alone is its last release.
@@ -61,25 +60,29 @@ class Settings(NamedTuple):
     faults: tuple  # of Fault
 
     @property
+    def kind(self):
+        return device_kinds.of(self.host)
+
+    @property
     def redirects(self):
         return self.mode != NONE
 
     @property
     def forces(self):
         """Requests for the CPU, or without a device, go to the accelerator as well."""
-        return self.mode == "full" and self.host != "cpu"
+        return self.mode == "full" and self.kind.is_accelerator
 
     @property
     def default_target(self):
         """The device type for requests without a device; None: torch's own default."""
-        if not self.default_device or self.forces or self.host == "cpu":
+        if not self.default_device or self.forces or not self.kind.is_accelerator:
             return None
         return self.host
 
     @property
     def pretends(self):
         """There is no CUDA of torch's own that is used: all its answers are ours."""
-        return self.host != "cuda" or self.simulate is not None
+        return not self.kind.serves_cuda or self.simulate is not None
 
 
 def asked_for(environ=os.environ):
@@ -94,8 +97,8 @@ def _is_fork_server():
 
 def read(found_host, environ=os.environ):
     """The settings of this process; `found_host` is what torch itself can reach."""
-    simulate = _word(environ, "TORCHDEVICE_SIMULATE", SIMULATED, None)
-    if simulate and found_host not in ("cpu", "cuda"):
+    simulate = _word(environ, "TORCHDEVICE_SIMULATE", device_kinds.SIMULATED, None)
+    if simulate and not device_kinds.of(found_host).can_be_hidden:
         raise ImportError(
             f"TORCHDEVICE_SIMULATE={simulate}: this torch has {found_host} of its own; a device is "
             "simulated on a host without one"
@@ -112,8 +115,9 @@ def read(found_host, environ=os.environ):
             f"TORCHDEVICE_MODE={NONE} is for a simulated device (TORCHDEVICE_SIMULATE); unset "
             "ACTIVATE_TORCH_DEVICE to run without the shim"
         )
-    if simulate == "cuda":
+    if simulate and device_kinds.of(simulate).serves_cuda:
         mode = NONE  # what code for CUDA asks for is there
+    kind = device_kinds.of(host)
     return Settings(
         mode=mode,
         host=host,
@@ -127,7 +131,8 @@ def read(found_host, environ=os.environ):
         processes=_count(environ, "TORCHDEVICE_PROCESSES"),
         device_memory=_size(environ, "TORCHDEVICE_DEVICE_MEMORY"),
         macos=_macos(environ, simulate),
-        masquerade=host not in ("cpu", "cuda")
+        masquerade=kind.is_accelerator
+        and not kind.serves_cuda
         and mode != NONE
         and _word(environ, "TORCHDEVICE_MASQUERADE", SWITCH, "on" if mode == "missing" else "off")
         == "on",
@@ -165,7 +170,7 @@ def _capability(environ):
 
 def _macos(environ, simulate):
     found = mac(environ).macos
-    if simulate == "mps" and found < (15, 0) and versions.at_least((2, 15)):
+    if simulate and device_kinds.of(simulate).is_mac and found < (15, 0) and versions.at_least((2, 15)):
         raise ImportError(
             f"TORCHDEVICE_MACOS={environ['TORCHDEVICE_MACOS']}: from torch 2.15 on, MPS needs "
             "macOS 15 or newer"
@@ -176,14 +181,14 @@ def _macos(environ, simulate):
 def _default_mode(host, simulate, environ):
     if environ.get("TORCH_ALLOW_REDIRECTS", "").lower() in ("1", "true", "yes"):
         return "full"
-    on_a_mac = simulate == "mps" or (sys.platform == "darwin" and host == "mps")
+    on_a_mac = device_kinds.of(host).is_mac and (simulate or sys.platform == "darwin")
     return "missing" if on_a_mac else "full"
 
 
 def _host(environ, found):
     """Where redirected requests end. A backend that registers itself later can only be named."""
     asked = environ.get("TORCHDEVICE_HOST") or found
-    if asked in ("mps", "cuda", "xpu") and asked != found:
+    if device_kinds.of(asked).is_found and asked != found:
         raise ImportError(f"TORCHDEVICE_HOST={asked}: torch reaches {found} in this process")
     return asked
 

@@ -37,7 +37,7 @@ void check_asserted(const c10::OperatorHandle& op, const c10::Error& error) {
                                                {}, &Assertion::op);
     if (std::ranges::none_of(rows, [&](const Assertion& row) { return matches(text, row.text); }))
         return;
-    lost = accelerator().type() == c10::kCUDA;
+    lost = accelerator().traits().lost_by_assertion;
     if (lost)
         std::fprintf(stderr, "aten::%s: Assertion on the simulated device failed: %.*s\n",
                      name.c_str(), static_cast<int>(text.size()), text.data());

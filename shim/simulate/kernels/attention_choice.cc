@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 
+#include "simulate/accelerator.h"
 #include "simulate/kernels/capability.h"
 
 namespace compat::shim::simulate {
@@ -38,7 +39,7 @@ int sm_major() { return capability() / 10; }
 int sm_minor() { return capability() % 10; }
 
 bool query_on_device(const Attention& call, bool debug) {
-    return meets(call.query.is_cuda(), debug,
+    return meets(call.query.device().type() == accelerator().type(), debug,
                  "All tensors need to be on cuda device. Got query on ",
                  "device: ", call.query.device(), ", key on device: ", call.key.device(),
                  ", value on device: ", call.value.device());

@@ -27,7 +27,7 @@ void check_for_mps(const Tensor& weights, int64_t inner_k_tiles) {
 
 Tensor pack(const Tensor& weights, int64_t inner_k_tiles) {
     constexpr int64_t kRows = 8;
-    if (accelerator().type() == c10::kMPS) check_for_mps(weights, inner_k_tiles);
+    if (accelerator().traits().checks_int4) check_for_mps(weights, inner_k_tiles);
     const int64_t columns = weights.size(1) * 2, beyond = weights.size(0) % kRows;
     const Tensor whole =
         beyond == 0 ? weights : at::constant_pad_nd(weights, {0, 0, 0, kRows - beyond});

@@ -151,7 +151,7 @@ struct CudnnOutputs : torch::autograd::Function<CudnnOutputs> {
 // at::cudnn_is_acceptable, in a build with cuDNN.
 bool cudnn_takes(const Tensor& input) {
     constexpr std::array kDtypes{at::kFloat, at::kDouble, at::kHalf, at::kBFloat16};
-    return accelerator().type() == c10::kCUDA && at::globalContext().userEnabledCuDNN() &&
+    return accelerator().traits().has_cudnn && at::globalContext().userEnabledCuDNN() &&
            is_itself(input) && input.numel() > 0 &&
            std::ranges::find(kDtypes, input.scalar_type()) != kDtypes.end();
 }
@@ -220,7 +220,7 @@ Result lstm_of_packed(const Tensor& data, const Tensor& batch_sizes, at::TensorL
 Result any_lstm(const Tensor& input, at::TensorList hidden, at::TensorList params, bool has_biases,
                 int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
     TORCH_CHECK(hidden.size() == 2, "lstm expects two hidden states");
-    if (accelerator().type() == c10::kMPS) refuse_projections(hidden);
+    if (accelerator().traits().refuses_projections) refuse_projections(hidden);
     if (!fits(input, hidden, params, layers * (bidirectional ? 2 : 1), batch_first))
         return at::native::lstm(input, hidden, params, has_biases, layers, dropout, train,
                                 bidirectional, batch_first);
@@ -258,7 +258,7 @@ void add_recurrent_kernels(torch::Library& dense) {
     auto* autograd =
         new torch::Library(torch::Library::IMPL, "aten", keys.autograd, __FILE__, __LINE__);
     autograd->impl("lstm.input", &lstm);
-    if (accelerator().type() != c10::kCUDA) return;
+    if (!accelerator().traits().has_cudnn) return;
     add_cudnn_networks(dense);
     add_cudnn_networks(*autograd);
 }

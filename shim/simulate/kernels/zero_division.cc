@@ -26,9 +26,9 @@ at::Tensor tensor_of(const c10::IValue& value) {
 // test_fmod_remainder_by_zero_integral).
 at::Tensor undefined_result(const at::Tensor& dividend, at::ScalarType dtype, bool remainder) {
     const at::Tensor of = dividend.to(dtype);
-    if (accelerator().type() == c10::kMPS && remainder) return of.clone();
+    if (accelerator().traits().remainder_is_dividend && remainder) return of.clone();
     const at::Tensor ones = at::full_like(of, dtype == at::kByte ? 255 : -1);
-    if (accelerator().type() == c10::kMPS || dtype != at::kLong) return ones;
+    if (!accelerator().traits().halves_long_quotient || dtype != at::kLong) return ones;
     return at::where(of < 0, ones,
                      static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max()));
 }

@@ -2,13 +2,14 @@
 that the tensors are on. torch itself answers whether CUDA's autocast is on. redirect/autocast.h
 handles ops that only an accelerator's list has."""
 
+from .. import device_kinds
 from ..patching import patch
 
 _REQUESTS = ("cuda", "mps")
 
 
 def apply(torch, redirection):
-    if redirection.host() == "cpu":
+    if not device_kinds.of(redirection.host()).is_accelerator:
         redirection.register_autocast()
     _contexts(torch, redirection)
     _custom_functions(redirection)

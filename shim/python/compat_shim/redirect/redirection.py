@@ -35,13 +35,13 @@ class Redirection:
         self._native.configure(self._settings.host, self._settings.mode)
         if self._settings.forces:
             forced.prepare(self._library, self._torch_folder)
-        if self._settings.host != "mps":
+        if not self._settings.kind.serves_mps:
             mps_names.fill(native, self._native)
-        if self._settings.host != "cuda":
+        if not self._settings.kind.serves_cuda:
             self._devices = (
-                devices.HostAsCuda(self._library, self._native)
-                if self._settings.host == "cpu"
-                else devices.AcceleratorAsCuda(self._library, self._native, self._settings.host)
+                devices.AcceleratorAsCuda(self._library, self._native, self._settings.host)
+                if self._settings.kind.is_accelerator
+                else devices.HostAsCuda(self._library, self._native)
             )
             names.fill(native, self._library, self._devices)
 
@@ -55,7 +55,7 @@ class Redirection:
         self._dispatch_in_python(torch)
         remedies.for_any(torch, self._native)
         distributed.apply(torch, self._native)
-        if self._settings.host != "cuda":
+        if not self._settings.kind.serves_cuda:
             self._as_cuda(torch)
         if self._settings.forces:
             forced.apply(torch, self._library, self._native, self._settings.host)

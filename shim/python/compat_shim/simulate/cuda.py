@@ -17,7 +17,7 @@ ATTENTION = {
 }
 
 
-class Cuda:
+class Device:
     """The steps that make a torch have simulated CUDA devices."""
 
     def __init__(self, library, simulator, settings):

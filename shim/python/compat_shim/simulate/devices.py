@@ -3,11 +3,14 @@ is in the library (simulate/accelerator.h)."""
 
 import array
 import atexit
+import importlib
 
-from .. import importing, patching, refusal
-from . import cuda, mps
+from .. import device_kinds, importing, patching, refusal
 
-_KINDS = {"mps": mps.Mps, "cuda": cuda.Cuda}
+# Each is in the module of its name.
+_KINDS = {
+    word: importlib.import_module(f".{word}", __package__).Device for word in device_kinds.SIMULATED
+}
 
 
 def device(library, simulator, settings):

@@ -50,7 +50,7 @@ def _decompose_attention(torch):
     op.py_impl(composite)(decomposed)
 
 
-class Mps:
+class Device:
     """The steps that make a torch have a simulated MPS device."""
 
     def __init__(self, library, simulator, settings):

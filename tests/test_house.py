@@ -126,7 +126,7 @@ BRANCHES_ON_DEVICES = {
     "shim/devices/devices.cc": "torch answers for each device by an interface of its own",
     "shim/devices/manager.cc": "torch answers for each device by an interface of its own",
     "shim/python/compat_devices/manager.py": "torch answers for each device by an interface of its own",
-    "runner/harness/scan/": "reads code that names CUDA", "runner/analysis/scan_record.cc": "likewise",
+    "runner/harness/scan/": "reads code that names CUDA", "runner/analysis/scan/scan_record.cc": "likewise",
     "reports/html/web/src/pages/overview.tsx": "report.json has the device's name alone",
 }
 

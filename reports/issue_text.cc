@@ -64,7 +64,7 @@ std::string versions_of(const RunView& run) {
            issue_fact("shim", run.imported ? "" : (run.shim ? "on" : "off"));
 }
 
-// What other ways to run the test showed; empty: it ran in this way alone.
+// Results of other ways to run the test; empty: it ran in this way alone.
 std::string other_ways_of_test(const CaseView& test) {
     std::string text;
     if (test.attribution && !test.attribution->words.empty())

@@ -447,7 +447,7 @@ class ModelBuilder::Impl {
         }
     }
 
-    // Of the tests that need attention.
+    // For tests that need attention.
     static std::unordered_map<std::string_view, Sites> redirections_by_test(
         const ModuleRecord& record) {
         std::unordered_map<std::string_view, Sites> sites;

@@ -83,7 +83,7 @@ struct Reproduce {
     std::string plain;
 };
 
-// What a simulated device refused in a run that keeps going.
+// A refusal of a simulated device in a run that keeps going.
 struct RefusalView {
     std::string message;     // class and text, "TypeError: Cannot convert …"
     std::string place, url;  // "file:line" that called; may be empty
@@ -231,12 +231,12 @@ struct StepPlace {
     std::int64_t tests = 0;
 };
 
-// What to do first: failures that one change removes, of the code or of the set-up.
+// One of the first steps to take: failures that one change of the code or the set-up removes.
 struct FirstStep {
     std::string title;
     std::string advice;
     std::string cause;
-    // Of its clusters, the largest first; empty: modules that could not be loaded.
+    // Its clusters' signatures, the largest first; empty: modules that could not be loaded.
     std::vector<std::string> signatures{};
     std::string example, url;  // a test, and its link
     std::int64_t tests = 0, modules = 0;
@@ -320,7 +320,7 @@ inline constexpr std::array<WayToUseTheDevice, 3> kWaysToUseTheDevice{{
 // Earlier runs of the series, oldest first (overview/past_runs.h).
 struct PastRuns {
     std::vector<HistoryPoint> runs{};
-    // Of one test, oldest first; empty: there are no runs.
+    // One test's states, oldest first; empty: there are no runs.
     std::function<std::vector<StateInRun>(const std::string& test)> states{};
 };
 // Tests with a history of their own: the first of those that need attention.

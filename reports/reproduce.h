@@ -10,7 +10,7 @@
 
 namespace compat::reports {
 
-// What the commands are made of; of the run.
+// The run's facts from which the commands are made.
 struct CommandSource {
     std::vector<std::string> rerun_argv;
     std::vector<std::pair<std::string, std::string>> env;

@@ -82,7 +82,8 @@ std::optional<AttributionView> WaysOfRun::attribution(const parsers::CaseRecord&
                           {},
                           kinds_.run_as(failed)});
     }
-    // Of each way the newest run that has the test: a later one may be of a part of the suite.
+    // For each way, take the newest run that has the test: a later one may be of a part of the
+    // suite.
     std::vector<analysis::Way> seen;
     for (const OtherRuns::Run& run : others_.runs) {
         if (std::find(seen.begin(), seen.end(), run.way) != seen.end()) continue;

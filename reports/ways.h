@@ -1,5 +1,5 @@
-// What other ways of running a failed test show of it: the run's diagnostic attempts, and other
-// runs of the suite. Not for the tables (runner/analysis/ways/{diagnostic_retries,attribution}.h).
+// Results of other ways to run a failed test: the run's diagnostic attempts, and other runs of the
+// suite. Not for the tables (runner/analysis/ways/{diagnostic_retries,attribution}.h).
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ struct DiagnosticAttemptView {
     std::string log;       // relative to the run's folder
 };
 
-// What the run's diagnostic attempts show of a failed test (`--diagnose`).
+// Results of the run's diagnostic attempts at a failed test (`--diagnose`).
 struct DiagnosisView {
     analysis::DiagnosticResult result;
     std::string words;

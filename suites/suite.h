@@ -63,7 +63,7 @@ struct Suite {
     std::vector<std::pair<std::string, std::string>> device_env;  // in the order of the file
     std::vector<std::string> device_options;                      // for pytest
     std::vector<std::string> system_packages;
-    // What warm start imports; not given: what most modules import.
+    // Modules that warm start imports; not given: those that most test modules import.
     std::optional<std::vector<std::string>> preload;
     Limits limits;
     std::vector<Group> groups;

@@ -104,7 +104,7 @@ void add_attempts(xml_node testcase, const CaseView& test) {
     }
 }
 
-// What the schema has no place for, as Testmo, GitLab and Jenkins read it.
+// Facts without a place in the schema, in the form that Testmo, GitLab and Jenkins read.
 void add_output(xml_node testcase, const CaseView& test, CiOutcome outcome) {
     std::string text;
     if (!test.marks.empty())

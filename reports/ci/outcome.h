@@ -1,4 +1,4 @@
-// What CI formats have in common: five outcomes where we have nine states, and a failed test's
+// Shared by the CI formats: five outcomes, to which our nine states are mapped, and a failed test's
 // text. Not for the formats (junit.h, ctrf.h, github.h).
 #pragma once
 

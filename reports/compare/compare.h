@@ -32,7 +32,7 @@ struct ChangedTest {
     std::string baseline_id;  // only where it is another, as `test_x[cpu]` for `test_x[mps]`
     ChangeClass change = ChangeClass::regressed;
     std::optional<parsers::State> baseline, run;
-    // Of the failure on which the class rests: the run's, or the baseline's that is fixed.
+    // The cause of the failure that decided the class: the run's, or the baseline's if it is fixed.
     std::optional<parsers::Cause> cause;
     std::string signature;
     std::string why;  // key line of that failure, or why it did not run, or why it is gone

@@ -43,7 +43,7 @@ std::string run_words(const ComparedRun& run) {
                        counted(run.tests, "test"), run.way);
 }
 
-// What its counts do not say, on a line of its own; empty: nothing.
+// The run's blind spots on a line; empty: none.
 std::string blind_line(const ComparedRun& run, std::string_view before) {
     return run.blind_spots.empty() ? std::string{}
                                    : fmt::format("{}{}\n", before, brief_words(run.blind_spots));
@@ -74,7 +74,7 @@ std::string noise_words(const Comparison& c) {
                        counted(c.noisy_tests, "test"), counted(c.noise_runs, "run"));
 }
 
-// What sets a column apart from the others: how it ran, or its id.
+// A label that tells the column from the others: how it ran, or its id.
 std::string label_of(const CompareView& view, const Comparison& column) {
     const auto alike = std::count_if(view.columns.begin(), view.columns.end(),
                                      [&](const auto& c) { return c.run.way == column.run.way; });

@@ -55,7 +55,7 @@ using ExcerptReader = std::function<tl::expected<std::vector<LogExcerptView>, st
 inline constexpr std::size_t kMostExcerpts = 500;
 inline constexpr std::size_t kMostIssueTexts = 10'000;
 
-// What a page of a run shows that is not in the model.
+// Content of a run's page that is not in the model.
 struct PageSources {
     SourceReader copies{};
     ExcerptReader excerpts{};  // called for each log of a module; empty: there are no logs

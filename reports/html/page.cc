@@ -30,7 +30,7 @@ std::string policy_of(std::string_view connect) {
         app.script_hash, app.style_hash, connect);
 }
 
-// What differs between a page from disk and one from a server.
+// Differences between a page from disk and one from a server.
 struct PageKind {
     std::string root;  // attributes of its root element
     std::string head;

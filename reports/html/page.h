@@ -30,7 +30,7 @@ void page_of_parts(const std::function<void(const PartSink&)>& parts, const Sink
 // The page of a server, which sends each part as JSON at the address `parts` + "/NAME". `summary`
 // is the text of that part.
 [[nodiscard]] std::string served_page(const std::string& summary, std::string_view parts);
-// Of its header Content-Security-Policy: it may request what its own server sends.
+// Its header Content-Security-Policy: it may send requests to its own server alone.
 [[nodiscard]] std::string served_policy();
 
 }  // namespace compat::reports

@@ -180,7 +180,7 @@ std::string run_summary(const ReportModel& model, const CopiedSources& sources,
         summary["run"] = run_part(model, run, sources, caps);
         std::string text = summary_text(summary);
         if (text.size() < kSummaryBytes) return text;
-        // What is still left is of the environment: a program's list of everything it knows.
+        // The rest is the environment: a program's list of everything that it knows.
         if (halvings == 8) {
             summary["run"]["run"]["fingerprint"] = Json::object();
             return summary_text(summary);

@@ -15,7 +15,7 @@ namespace compat::reports {
 // Smaller than kSummaryBytes, whatever the run: shortens lists and texts as far as that needs.
 [[nodiscard]] std::string run_summary(const ReportModel& model, const CopiedSources& sources,
                                       const std::vector<std::string>& parts);
-// Of a page whose content is one part.
+// For a page whose content is one part.
 [[nodiscard]] std::string page_summary(std::string_view kind, const std::string& title,
                                        const std::string& part);
 

@@ -30,7 +30,8 @@ void append_string(std::string& to, std::string_view text) {
         const auto byte = static_cast<unsigned char>(text[at]);
         if (byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\') continue;
         if (byte != '"' && byte != '\\' && byte != '\n') {
-            // What is rare is nlohmann's: other control characters, and all that is not ASCII.
+            // nlohmann escapes the rare characters: other control characters, and all that is not
+            // ASCII.
             to.resize(before);
             to += compact(text);
             return;

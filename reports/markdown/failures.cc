@@ -49,7 +49,7 @@ std::string cause_words(const ClusterView& cluster) {
     return words;
 }
 
-// What the example shows beside its key line.
+// The example's details below its key line.
 std::string traceback_of(const CaseView& test, const FailureView* failure) {
     std::string text;
     if (failure) {

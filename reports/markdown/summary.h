@@ -1,4 +1,4 @@
-// What the Markdown report says of a run as a whole: its first lines and totals. Not for tests and
+// The Markdown report's part about the whole run: its first lines and totals. Not for tests and
 // modules (markdown.cc). Pure; all texts are Markdown.
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace compat::reports {
 
 [[nodiscard]] std::string headline(const ReportModel& model);
-// What the counts do not say; empty if there is nothing.
+// The run's blind spots (overview/blind_spots.h); empty if there are none.
 [[nodiscard]] std::string blind_spots(const ReportModel& model);
 // A warning, if a device was simulated that no test used; else empty.
 [[nodiscard]] std::string unused_device(const ReportModel& model);

@@ -1,6 +1,6 @@
-// What a count of failures does not say: tests that touched no device, that ended by time-out,
-// memory, disk or network, that did not run. In every headline, since regressions are misread
-// without them. Not for why a test failed (parsers/diagnosis/diagnosis.h). Pure.
+// Blind spots of a count of failures: tests that touched no device, that ended by time-out, memory,
+// disk or network, or that did not run. Every headline has them, because readers misread
+// regressions without them. Not for why a test failed (parsers/diagnosis/diagnosis.h). Pure.
 #pragma once
 
 #include <array>

@@ -54,7 +54,7 @@ constexpr std::string_view kInstallIt =
     "use an environment that has it (`--python`)";
 constexpr std::string_view kModuleRow = "::<module>";
 
-// What one change removes.
+// Identifies the failures that one change removes.
 using Key = std::tuple<std::string, std::string>;  // cause or gap, text
 
 const CauseAdvice& advice_for(const ClusterView& cluster) {

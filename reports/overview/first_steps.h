@@ -1,5 +1,5 @@
-// What to do first: failures that one change of the code or of the set-up removes, those with the
-// most tests first. Not for why a test failed (parsers/diagnosis/diagnose.h) nor for ports
+// The first steps to take: failures that one change of the code or the set-up removes, those with
+// the most tests first. Not for why a test failed (parsers/diagnosis/diagnose.h) nor for ports
 // (porting/causes.cc). Pure.
 #pragma once
 
@@ -24,8 +24,8 @@ enum class OneChange {
     by_cluster,  // those with one signature
 };
 
-// What to do about failures of a cause where no device is simulated. Where one is, the judgement of
-// the failure comes first (runner/analysis/judgement.h).
+// Advice for failures of a cause if no device is simulated. If one is, the failure's judgement
+// comes first (runner/analysis/judgement.h).
 struct CauseAdvice {
     parsers::Cause cause;
     OneChange merged;

@@ -1,5 +1,5 @@
-// What further runs of broken tests show: what they meet once their first failure is mended, and
-// whether random numbers decide it.
+// Results of further runs of broken tests: the next failure once the first is fixed, and whether
+// random numbers decide it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -71,7 +71,7 @@ class Counter {
     }
 
   private:
-    // Of one cause, over the columns of one test.
+    // The outcome for one cause, over the columns of one test.
     struct Outcome {
         bool unblocked = false, perhaps = false;
         bool shared = false;  // it broke by other causes, too

@@ -1,5 +1,5 @@
-// What a suite's own code uses CUDA for, summed up for the page of `runner porting`. Not for the
-// scan itself (runner/analysis/scan/cuda_scan.h), which `runner scan` prints whole.
+// Uses of CUDA in a suite's own code, summed up for the page of `runner porting`. Not for the scan
+// itself (runner/analysis/scan/cuda_scan.h), which `runner scan` prints whole.
 #pragma once
 
 #include <array>

@@ -42,7 +42,8 @@ std::string function_words(const std::string& file, const std::string& function)
     return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), function);
 }
 
-// Of another process, the function in which it broke: the test saw only that it ended.
+// The function in which the test broke. For a child process that broke, it is the child's: the test
+// saw only that the child ended.
 std::string function_of(const FailureView& failure) {
     const auto inner = parsers::embedded_traceback(failure.message);
     if (inner &&

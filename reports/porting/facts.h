@@ -1,5 +1,5 @@
-// What is known of a test's result in one column, as far as it decides the cause of a difference.
-// Not for the causes themselves (parts.h).
+// Facts about a test's result in one column that decide the cause of a difference. Not for the
+// causes themselves (parts.h).
 #pragma once
 
 #include <optional>

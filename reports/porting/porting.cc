@@ -480,7 +480,7 @@ class PortingBuilder::Impl {
     std::vector<TestLink> links_;                            // by test
     std::unordered_map<size_t, std::string> cpu_key_lines_;  // of tests that are not good there
     std::map<std::pair<Column, std::string>, ResultDetails> broken_modules_;
-    // Of tests that break on plain CPU, or on a device in the baseline's state.
+    // Tests that break on plain CPU, or on a device in the baseline's state.
     BrokenTests broken_;
     std::map<std::pair<std::string, std::string>, UnloadedModule> unloaded_;  // by error, too
     std::vector<UngroupedDifference> differences_;

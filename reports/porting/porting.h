@@ -90,7 +90,7 @@ struct BreakingPlace {
     std::int64_t tests = 0;
 };
 
-// What tests meet next, once their first failure is mended.
+// The next failure of tests, once their first one is fixed.
 struct ObstacleBehind {
     std::string title;
     std::int64_t tests = 0;

@@ -24,7 +24,6 @@ inline constexpr std::array<std::string_view, 2> kRateNames{"exercised", "ran"};
 struct SiteRate {
     RateOf of = RateOf::ran;
     std::int64_t good = 0, total = 0;
-    // Of all tests that ran, whatever `of` is.
     friend bool operator==(const SiteRate&, const SiteRate&) = default;
 };
 
@@ -38,7 +37,7 @@ struct SiteRun {
     double duration_s = 0;
 };
 
-// What the newest runs of a series say beside their counts.
+// Facts about one of a series' newest runs beside its counts.
 struct SiteRunTrend {
     std::int64_t flaky = 0;  // passed only when retried
     std::int64_t new_signatures = 0, gone_signatures = 0;
@@ -134,7 +133,7 @@ struct SuiteView {
     std::vector<std::vector<Point>> history;  // by cell, oldest first
 };
 
-// What all tests with equal results in a series share.
+// Shared by all tests with equal results in a series.
 struct SiteHistory {
     std::string strip;  // a letter a run (strip_letter); " ": the run does not have the test
     analysis::Ledger ledger;

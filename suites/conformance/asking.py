@@ -38,7 +38,7 @@ def entered(context, ask=lambda: None):
 
 
 def kept(read, write, value):
-    """What `read` answers once `write` has set it; what was there is put back."""
+    """The answer of `read` after `write` has set `value`; the old value is restored."""
     before = read()
     write(value)
     try:
@@ -69,7 +69,7 @@ def reproduced(read, write):
 
 
 def grown(figure):
-    """What a tensor of 4 MiB adds to the figure."""
+    """The amount that a tensor of 4 MiB adds to the figure."""
     before = figure()
     block = four_mib()
     after = figure()

@@ -21,7 +21,7 @@ class ConformanceTest(unittest.TestCase):
             self.assertEqual(tensor.device, CPU)
 
     def recorded(self, function):
-        """What `function` adds to the record: {(kind, op, from, to): count}."""
+        """The events that `function` adds to the record: {(kind, op, from, to): count}."""
         before = self._counts()
         function()
         after = self._counts()

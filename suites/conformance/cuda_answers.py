@@ -236,7 +236,7 @@ MANAGEMENT = {
     "utilization": (cuda.utilization, lambda percent: 0 <= percent <= 100),
 }
 
-# What is registered for graphs is kept, though no graph can be captured. And names of other
+# Registrations for graphs are kept, though no graph can be captured. The rest are names of other
 # submodules.
 GRAPHS = {
     "green_contexts.SUPPORTED": (lambda: cuda.green_contexts.SUPPORTED, bool),

@@ -1,4 +1,4 @@
-"""What torch.cuda and torch.accelerator answer, and what they refuse."""
+"""Answers and refusals of torch.cuda and torch.accelerator."""
 
 import unittest
 
@@ -83,7 +83,7 @@ class AnswerTest(ConformanceTest):
 
 
 class StubTest(ConformanceTest):
-    """What is answered without its effect is written down, under the line that asked."""
+    """A call that is answered without its effect is recorded, with the line that asked."""
 
     CALLS = {
         "torch.cuda.set_per_process_memory_fraction": lambda: (

@@ -9,7 +9,7 @@ import torch
 from conformance import ConformanceTest
 
 BLOCK = 1 << 20  # bytes
-# What the C library adds to a block: it rounds up, and never by more than a page.
+# The C library rounds a block up, by at most a page.
 SLACK = 4096
 
 

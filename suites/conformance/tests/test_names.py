@@ -28,8 +28,8 @@ def modules():
 
 
 def public_names_of(module_name):
-    """What a module declares public; where it declares nothing, what it defines. And functions that
-    it defines beside what it declares."""
+    """The names that a module declares public, or else the names that it defines, and functions
+    that it defines beside its declarations."""
     shown = importlib.import_module(module_name)
     # Some modules of torch.backends are shown as an object with properties.
     module = getattr(shown, "m", shown)
@@ -62,7 +62,7 @@ PUBLIC = public_names()
 
 
 def found(path):
-    """What of torch a dotted path names; None if this torch lacks it."""
+    """The object in torch with this dotted path; None if this torch lacks it."""
     owner = torch
     for part in path.split("."):
         owner = getattr(owner, part, None)
@@ -70,7 +70,7 @@ def found(path):
 
 
 def is_there(name):
-    """Whether this torch has what a refusal names; the symbol may end in a call."""
+    """Whether this torch has the symbol that a refusal names, which may end in a call."""
     return found(name.partition("(")[0].removeprefix("torch.")) is not None
 
 

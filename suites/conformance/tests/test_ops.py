@@ -28,7 +28,7 @@ INDICES, VALUES = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0])
 COMPRESSED, PLAIN = torch.tensor([0, 1, 2]), torch.tensor([0, 1])
 BLOCKS = torch.ones(2, 1, 1)
 
-# What an argument of this name, and else of this type, is called with.
+# The value that is passed for an argument of this name, or else of this type.
 BY_NAME = {
     "a": ONES,
     "axis": 0,

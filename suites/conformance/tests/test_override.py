@@ -71,7 +71,7 @@ CALLS = {
 
 class OverrideTest(ConformanceTest):
     def kind(self):
-        """What a request for CUDA counts as."""
+        """The kind of event that a request for CUDA is counted as."""
         ((kind, *_),) = self.recorded(lambda: torch.empty(1, device="cuda"))
         return kind
 

@@ -125,7 +125,7 @@ class ComparisonTest(ConformanceTest):
 
 
 class DetectionTest(ConformanceTest):
-    """What launchers and other packages ask before they choose a device."""
+    """Questions of launchers and other packages before they choose a device."""
 
     def test_lightning_counts_devices(self):
         # lightning.fabric.accelerators.cuda: num_cuda_devices, is_cuda_available,

@@ -62,7 +62,7 @@ struct Verdicts {
 // whole module runs again, and a row "nothing ran" once something did. A fixture that breaks only
 // while some tests run again adds no row: the partial run may have caused it.
 [[nodiscard]] Verdicts verdicts_of(const std::vector<Attempt>& attempts);
-// Of a module with one attempt.
+// For a module with one attempt.
 [[nodiscard]] Verdicts verdicts_of_one(parsers::ModuleRecord record);
 
 // `verdicts_of` for stored attempts: each has `record`, `attempt` and `kind`.

@@ -83,7 +83,7 @@ inline constexpr std::array<RingFactor, 15> kRingFactors{{
     {"send", 0, 1},
     {"recv", 0, 1},
 }};
-// Of a group of one rank 0, of an op that is not in the table 1.
+// 0 for a group of one rank, 1 for an op that is not in the table.
 [[nodiscard]] double ring_factor(std::string_view op, std::int64_t ranks);
 
 // Seconds of a rank in the calls of a step; without steps, in all of its calls.

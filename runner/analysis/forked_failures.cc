@@ -55,8 +55,8 @@ bool misses_network(const Failure& failure) {
            RE2::PartialMatch(failure.message.substr(0, 4096), pattern);
 }
 
-// A device refuses an operator in every process alike, in a text of its own. Of dtypes that is not
-// so: the default dtype belongs to the process.
+// A device refuses an operator in every process alike, in a text of its own. It may refuse a dtype
+// in one process alone: the default dtype belongs to the process.
 bool is_refusal(const Failure& failure) {
     return failure.diagnosis && failure.diagnosis->confidence == parsers::Confidence::high &&
            failure.diagnosis->cause == Cause::op_missing;

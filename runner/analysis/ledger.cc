@@ -61,7 +61,7 @@ Ledger ledger_of(std::span<const LedgerEntry> entries, std::span<const std::uint
             break;
         }
 
-    // What shows that it is flaky, in the latest runs.
+    // Signs in the latest runs that it is flaky.
     ledger.window = static_cast<std::uint32_t>(std::min(ran.size(), kFlakyWindow));
     const std::uint32_t from = ran.empty() ? 0 : ran[ran.size() - ledger.window];
     std::optional<std::uint32_t> first_sign;

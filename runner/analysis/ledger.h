@@ -1,4 +1,4 @@
-// What the runs of a series say of one test: since when it is broken, when it was last good, how
+// One test's history in the runs of a series: since when it is broken, when it was last good, how
 // often it changed, and whether it is flaky. Pure. Not for which runs make a series
 // (store/comparable.h) nor for what a run changes (changes/change_class.h).
 #pragma once
@@ -46,13 +46,13 @@ inline constexpr std::size_t kBrokenRow = 3;
 struct Ledger {
     Standing standing = Standing::idle;
     std::uint32_t since = 0;  // the run in which the standing began
-    // Of the latest row of broken runs, whether it has ended or not.
+    // The ends of the latest row of broken runs, even if it is over.
     std::optional<std::uint32_t> last_good;  // the good run before it; empty: there is none
     std::optional<std::uint32_t> first_bad;  // empty: it was never broken
     std::uint32_t flips = 0;                 // from good to broken and back
     std::uint32_t ran = 0, broke = 0;        // runs in which it was good or broken; broken
     std::uint32_t retried = 0;               // runs in which it passed only when retried
-    // Of the latest kFlakyWindow runs: how many of them show that it is flaky.
+    // The number of latest runs, at most kFlakyWindow, and of those that show that it is flaky.
     std::uint32_t window = 0, flaky = 0;
 
     [[nodiscard]] double flaky_rate() const {

@@ -14,16 +14,16 @@
 
 namespace compat::archive {
 
-// Of events and devices. A million tests need a third of it.
+// The limit for events and devices. A million tests need a third of it.
 inline constexpr std::uint64_t kMaxEventBytes = 1ull << 30;
-// Of a log: twice the default of limits.log_bytes. Of a longer one the end is read.
+// The limit for a log: twice the default of limits.log_bytes. Only the end of a longer log is read.
 inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 
 // A file that is not there is empty: its child never wrote it. One that cannot be read, or has more
 // than `most` bytes, is a diagnostic.
 [[nodiscard]] parsers::LineSource lines_of(FileBelow file,
                                            std::uint64_t most = kMaxEventBytes);
-// What can be read of it; of one that is refused, a line that says why.
+// The readable text; for a refused file, a line that says why.
 [[nodiscard]] parsers::TextSource text_of(FileBelow file,
                                           std::uint64_t most = kMaxLogBytes);
 

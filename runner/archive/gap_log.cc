@@ -17,7 +17,7 @@ namespace compat::archive {
 
 namespace {
 
-// What passes instead, by test.
+// The ways in which blocked tests pass, by test.
 std::map<std::string, std::string> recoveries(const parsers::ModuleRecord& record,
                                               const std::vector<store::JobResult>& diagnostics,
                                               const analysis::Way& way,

@@ -33,7 +33,7 @@ constexpr std::string_view kGzip = "\x1f\x8b";
 constexpr std::string_view kUtf16Little = "\xFF\xFE";
 constexpr std::string_view kUtf16Big = "\xFE\xFF";
 
-// What is told by its first bytes and not unpacked here.
+// A format that is recognised by its first bytes and not unpacked here.
 struct Packed {
     std::string_view begins, what, command;
 };

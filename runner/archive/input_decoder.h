@@ -38,7 +38,7 @@ struct PlainFile {
     std::string name;  // of what was named, without ".gz"
 };
 
-// What comes by a pipe or is unpacked is refused past this many bytes: it may never end.
+// Input from a pipe or an archive is refused past this many bytes: it may never end.
 inline constexpr std::uint64_t kMostUnsized = std::uint64_t{4} << 30;
 
 // `into`: where what is no plain file yet becomes one; its folder is made then. `stdin_name`: what

@@ -44,7 +44,7 @@ std::vector<std::string> spellings(std::string_view id) {
     return names;
 }
 
-// Of each byte of a log.
+// Indexed by a byte of the log.
 constexpr std::array<bool, 256> kIsWord = [] {
     std::array<bool, 256> is{};
     for (const char c :
@@ -291,7 +291,7 @@ class Searches {
     char rule_before_ = 0;
 };
 
-// What a terminal would have shown of it: a progress bar writes over its line.
+// The text that a terminal would have shown: a progress bar writes over its line.
 std::string shown(std::string_view line) {
     while (line.ends_with('\r')) line.remove_suffix(1);
     if (const auto over = line.rfind('\r'); over != line.npos) line.remove_prefix(over + 1);

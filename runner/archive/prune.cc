@@ -33,7 +33,7 @@ std::string runs_words(const std::vector<std::string>& ids) {
                        counted(static_cast<long>(ids.size() - 1), "other run"));
 }
 
-// What the runs that stay use of those that go, by the latter's ids.
+// Uses of deleted runs by runs that stay, by the deleted runs' ids.
 class Uses {
   public:
     Uses(const store::Store& store, const fs::path& results) : store_(store), results_(results) {}

@@ -14,7 +14,7 @@
 
 namespace compat::archive {
 
-// Of runs that are comparable with each other (runner/store/comparable.h), deletes all but the
+// Deletes, among runs that are comparable with each other (runner/store/comparable.h), all but the
 // newest `keep`, or those that began before `before`.
 struct PruneRule {
     std::optional<std::int64_t> keep;

@@ -232,8 +232,8 @@ class Rebuilder {
 
 constexpr std::array kParts{"-wal", "-shm", ""};  // of a database, its own file last
 
-// What is there of the database, under another name: a new one must find nothing that belongs to
-// the old one. Whether there was anything.
+// Renames the database's files: a new database must find none of the old one's. Returns whether
+// there were any.
 Expected<bool> move_aside(const fs::path& database, const fs::path& to) {
     std::error_code error;
     bool any = false;
@@ -248,7 +248,7 @@ Expected<bool> move_aside(const fs::path& database, const fs::path& to) {
     return any;
 }
 
-// What can still be read of it. Of an older version a copy in `room` is brought up to date.
+// Opens the database as far as it can be read. For an older version, migrates a copy in `room`.
 Expected<std::optional<Store>> open_old(const fs::path& database, const fs::path& room) {
     std::error_code error;
     if (fs::file_size(database, error) == 0 || error) return std::nullopt;

@@ -18,9 +18,9 @@ struct RebuildResult {
     std::vector<std::string> lost;       // in neither the folders nor the old database
 };
 
-// Writes a new file, which replaces the old one at the end; the old one is kept beside it. What the
-// folders lack is copied from the old database, as far as it can be read.
-// `on_interrupt` as TempOutput's. Errors: usage, where there are no folders of runs; io.
+// Writes a new file, which replaces the old one at the end; the old one is kept beside it. Data
+// that the folders lack are copied from the old database, as far as it can be read. `on_interrupt`
+// as TempOutput's. Errors: usage, where there are no folders of runs; io.
 [[nodiscard]] Expected<RebuildResult> rebuild(const std::filesystem::path& results,
                                               std::function<void(bool kept)> on_interrupt);
 

@@ -40,7 +40,8 @@ constexpr std::size_t kNamedOthers = 1000, kLongestOther = 200;
 
 fs::path lock_of(const fs::path& folder) { return folder / "lock"; }
 
-// Of a file that was never locked: nobody's.
+// -1 with errno EWOULDBLOCK if another process has the lock, with ENOENT if the file was never
+// locked.
 int try_lock(const fs::path& folder, int flags, int how = LOCK_EX) {
     constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     const int fd = ::open(lock_of(folder).c_str(), flags | kFlags, 0666);

@@ -23,7 +23,7 @@ using parsers::State;
 namespace {
 
 constexpr int kRecordFormat = 1;
-// Of the first line, which has the whole command, and of one reading.
+// The limit of the first line, which has the whole command, and the size of one read.
 constexpr std::size_t kLongestStart = 16 << 20;
 constexpr std::size_t kStartPiece = 64 << 10;
 
@@ -100,7 +100,7 @@ Json json_of(const store::JobResult& job) {
 store::JobResult job_of(const Json& json) {
     store::JobResult job;
     store::attempt_fields(job, [&](const char*, const char* key, auto& value) {
-        // What was not yet known of an attempt when it was recorded keeps its default.
+        // Fields that an older version did not record keep their defaults.
         if (key && json.contains(key)) JsonReader{json}(key, value);
     });
     for (const Json& process : json.at("leaked"))

@@ -122,7 +122,7 @@ Expected<ShardPlan> read_shard_plan(const fs::path& file) {
         plan.asked.maxfail = json->at("maxfail");
         plan.asked.flaky_fails = json->at("flaky_fails");
         plan.asked.fail_on = json->at("fail_on").get<std::vector<std::string>>();
-        // What is left there is no shard.
+        // The shards were taken out before, so the rest is not a shard.
         if (const Json& rest = json->at("shards"); !rest.is_array() || !rest.empty())
             return fail(ErrorKind::usage, "this plan's shards cannot be read", kPlan.advice,
                         file.string());

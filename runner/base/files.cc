@@ -67,7 +67,7 @@ Expected<std::string> read_file(const FileBelow& file, std::uint64_t most) {
 
 Expected<AtomicFile> AtomicFile::create(const fs::path& path) {
     fs::path temp_path = path.string() + fmt::format(".tmp{}", ::getpid());
-    // Of a process that had our number, or planted.
+    // An earlier process with our id may have left it, or somebody planted it.
     ::unlink(temp_path.c_str());
     const int fd =
         ::open(temp_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

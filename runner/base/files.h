@@ -13,7 +13,7 @@
 
 namespace compat {
 
-// The last `most` bytes of a larger file. Of a path, links are followed.
+// The last `most` bytes of a larger file. For a path, links are followed.
 [[nodiscard]] Expected<std::string> read_file(
     const std::filesystem::path& path,
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max());

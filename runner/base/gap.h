@@ -69,7 +69,7 @@ struct GapHit {
     int line = 0;
     std::int64_t count = 1;  // 0: the test it blocked passed without it
     bool blocks = false;     // the test failed because of it
-    // What passes instead, of a test that it blocks: "passes with fallback on"; empty: not known.
+    // How a test that it blocks does pass: "passes with fallback on"; empty: not known.
     std::string diagnosis{};
 
     friend bool operator==(const GapHit&, const GapHit&) = default;

@@ -27,7 +27,7 @@ namespace compat {
 // The environment variable with folders for the loader of shared libraries.
 [[nodiscard]] const char* library_path_variable();
 
-// What POSIX leaves to the system: the units of rusage.
+// In bytes, because POSIX leaves the units of rusage to the system.
 struct UsageBytes {
     std::int64_t max_rss = 0;
     std::int64_t read = 0, written = 0;  // from and to disks; 0 where the system counts no bytes

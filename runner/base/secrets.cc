@@ -94,9 +94,9 @@ const RE2& token() {
     return pattern;
 }
 
-// RFC 7468, and PGP's: lines of base64 and headers, or one line with "\n" for their ends; before
-// each what pytest and diffs put there. What only names such a key stays. The second is of a key
-// whose begin was cut off.
+// Keys of RFC 7468 and PGP: lines of base64 and headers, or one line with "\n" for their ends.
+// Before each line may stand a prefix of pytest or a diff. Text that only names such a key stays.
+// The second pattern is for a key whose beginning was cut off.
 #define LINE_START R"re([ \t]*(?:[E>|+-][ \t]*)*)re"
 constexpr std::array<const char*, 2> kPrivateKeys{
     R"re((?m)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)re"

@@ -27,12 +27,12 @@ void remember_secrets(const std::vector<std::pair<std::string, std::string>>& va
 // - headers of HTTP that hold credentials ("Authorization: Basic …", "Cookie: …"),
 // - private keys in text form, of which the number of lines stays,
 // - tokens of well-known forms ("ghp_…"), and passwords in URLs.
-// What only stands for a secret stays: "<pad>", "$TOKEN", "--password PASSWORD".
+// Placeholders of secrets stay: "<pad>", "$TOKEN", "--password PASSWORD".
 [[nodiscard]] std::string mask_secrets(std::string_view text,
                                        const std::vector<std::string>& values);
 
-// The private keys of `text` alone. What is masked line by line needs it before: a line of a key
-// looks like nothing.
+// The private keys of `text` alone. Call it before masking line by line: a single line of a key
+// cannot be recognised.
 [[nodiscard]] std::string mask_private_keys(std::string text);
 
 // With own_secret_values(), of the environment as it was at the first call.

@@ -11,8 +11,8 @@ namespace compat {
 
 namespace {
 
-// What some terminals obey, and what reorders or hides the text around it, or cannot be seen
-// (Unicode TR 9, TR 36). reports/html/web/src/text.ts has the same.
+// Characters that some terminals obey, that reorder or hide the text around them, or that are
+// invisible (Unicode TR 9, TR 36). reports/html/web/src/text.ts has the same.
 constexpr std::array<std::pair<char32_t, char32_t>, 12> kDeceptive{{
     {0x80, 0x9f},
     {0xad, 0xad},

@@ -27,7 +27,7 @@ void end_interrupted(int) {
 
 void handle_early_interrupts() {
     for (const int signal : kTerminationSignals)
-        // What nohup or `trap '' INT` ignores stays ignored, without a moment in between.
+        // A signal that nohup or `trap '' INT` ignores stays ignored, without a moment in between.
         if (!is_ignored(signal)) std::signal(signal, end_interrupted);
 }
 

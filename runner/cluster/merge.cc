@@ -76,7 +76,7 @@ std::string words_of(std::size_t index, const ShardsOfRun& shards, const FoundSh
                        known == reasons.end() ? why : known->second);
 }
 
-// Of attempts that were cut short, and of their tests that did not run.
+// Replaces the reason of attempts that were cut short, and of their tests that did not run.
 void replace_reason(archive::RunRecord& record, const std::string& before,
                     const std::string& after) {
     for (auto& [path, jobs] : record.attempts)
@@ -106,7 +106,7 @@ class Merger {
                                  : add_incomplete(index, *shard, *record);
     }
 
-    // Of all shards that were added: as they counted their tests, and the run's modules.
+    // Tests as all added shards counted them, and the number of the run's modules.
     [[nodiscard]] const store::StateCounts& counted() const { return counted_; }
     [[nodiscard]] std::int64_t modules() const { return count_; }
     // For a run that can be resumed.
@@ -249,7 +249,7 @@ bool adds_up(const store::Store::Extent& stored, const Merger& merger, store::Ru
     return end.mismatches.size() == before;
 }
 
-// What `resume` needs of a run that is not whole.
+// The plan that `resume` needs for an incomplete run.
 Expected<void> write_plan_of(const archive::RunFolder& run, const ShardsOfRun& shards,
                              const archive::ShardPlan* plan, std::vector<PlannedModule> modules) {
     archive::RunPlan merged;

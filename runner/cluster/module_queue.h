@@ -22,7 +22,7 @@ class ModuleQueue {
     [[nodiscard]] std::optional<store::StoredModule> take();
     // The side that takes ends before the last module.
     void leave();
-    // That of `close`.
+    // The result that `close` was given.
     [[nodiscard]] Expected<void> result() const { return result_; }
 
   private:

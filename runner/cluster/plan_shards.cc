@@ -88,7 +88,7 @@ Expected<run::StoredCommand> command_of(const archive::ShardPlan& plan, const ru
     return command;
 }
 
-// What a shard's folder holds of it: nothing, a part, or all.
+// The shard's record in its folder: none, incomplete or complete.
 Expected<std::optional<archive::RunRecord>> started_in(const fs::path& folder,
                                                        const archive::ShardPlan& plan) {
     if (!archive::has_record(folder)) return std::nullopt;

@@ -160,7 +160,8 @@ Expected<ShardsOfRun> find_shards_of_run(const std::vector<std::string>& folders
         const auto part = plan::parse_shard(shard.info.shard);
         if (!part) return tl::unexpected(part.error());
         if (run.count == 0) run.count = part->count;
-        // What ran by the plan's file belongs to it: left out, its results would be lost unseen.
+        // A shard that ran by the plan's file belongs to the plan. Left out, its results would be
+        // lost unseen.
         const bool is_planned = plan && allow_missing && shard.info.plan == plan->run.id;
         const auto differ = differences(shard.info, newest);
         if ((differ.empty() || is_planned) && part->count == run.count) {

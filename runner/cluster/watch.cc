@@ -46,7 +46,7 @@ void SlurmWatch::take_accounted(const std::vector<slurm::Element>& rows) {
     for (const slurm::Element& row : rows) {
         if (row.index == 0 || row.index >= elements_.size()) continue;
         Known& known = elements_[row.index];
-        // What was seen at the time stays: rows of requeues come before the last one.
+        // A state that was seen at the time stays: rows of requeues come before the last one.
         if (!known.forgotten ||
             (state_row(known.state).phase == Phase::ended && known.why != "sacct"))
             continue;

@@ -1,6 +1,6 @@
-// What became of the elements of an array job, from what Slurm says now and then: it forgets a job
-// some minutes after its end, and an element that was requeued begins anew. Starts nothing. Not
-// here: asking Slurm (runner/slurm/client.h).
+// The fate of an array job's elements, from Slurm's answers now and then. Slurm forgets a job some
+// minutes after its end, and a requeued element begins anew. Starts nothing. Not here: asking Slurm
+// (runner/slurm/client.h).
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class SlurmWatch {
     };
     // `seen`: everything that Slurm says now.
     std::vector<Change> take(const std::vector<slurm::Element>& seen);
-    // Of elements whose end was never seen, the last row of each.
+    // Takes the last row of each element whose end was never seen.
     void take_accounted(const std::vector<slurm::Element>& rows);
 
     // Whether every element has ended or was forgotten.

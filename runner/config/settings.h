@@ -75,7 +75,7 @@ class Settings {
     [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
     [[nodiscard]] std::chrono::milliseconds test_timeout() const { return test_timeout_; }
     [[nodiscard]] std::chrono::milliseconds diagnose_time() const { return diagnose_time_; }
-    // Of a size.
+    // For a setting that is a size.
     [[nodiscard]] std::uint64_t bytes(Setting setting) const { return bytes_of(text(setting)); }
     [[nodiscard]] int retries() const { return retries_; }
     [[nodiscard]] int seeds() const { return seeds_; }

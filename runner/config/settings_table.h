@@ -401,7 +401,7 @@ struct Refusal {
 };
 [[nodiscard]] std::optional<Refusal> refuse(const SettingRow& row, std::string_view text);
 
-// Of a size that `refuse` accepts.
+// `size`: a text that `refuse` accepts.
 [[nodiscard]] std::uint64_t bytes_of(std::string_view size);
 
 // Empty: there is no default, or the suite has it.

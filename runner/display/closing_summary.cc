@@ -114,7 +114,7 @@ void print_expectations(const reports::ExpectationsView& view) {
         print("    {} more; see the report\n", view.notes.size() - kShown);
 }
 
-// Of a run that keeps going.
+// Refusals in a run that keeps going.
 std::int64_t refusals_of(const reports::ReportModel& model) {
     std::int64_t count = 0;
     for (const auto& site : model.redirections)

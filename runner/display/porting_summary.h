@@ -1,4 +1,4 @@
-// What `runner porting` prints at its end. Not for the page (reports/porting/pages.h).
+// The text that `runner porting` prints at its end. Not for the page (reports/porting/pages.h).
 #pragma once
 
 #include <cstddef>

@@ -152,7 +152,7 @@ std::string nothing_seen(const ProgramRun& run, const parsers::DevicesResult& re
     return {};
 }
 
-// What ran on a simulated device; empty: none is simulated.
+// The kernels that ran on a simulated device; empty: none is simulated.
 std::string kernel_words(const parsers::DevicesResult& recorded) {
     const std::string& device = recorded.shim->simulated;
     if (device.empty()) return {};

@@ -50,7 +50,7 @@ double seconds(const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-// Of the child and of those of its children that it waited for (wait4(2)).
+// The cost of the child and of those of its children for which it waited (wait4(2)).
 AttemptCost cost_of(const rusage& used) {
     const UsageBytes bytes = bytes_of(used);
     AttemptCost cost;
@@ -215,7 +215,8 @@ void ChildProcess::note_leak(int pid, const ProcessInfo& info) {
 }
 
 void ChildProcess::wait_in_sandbox(ChildResult& ended) {
-    // Its init lists TMPDIR first. What a sandbox's limit lets it hold is listed in a second.
+    // Its init first lists TMPDIR, which takes a second for as many files as the sandbox's limit
+    // allows.
     constexpr Milliseconds kAnswer{30'000};
     auto end = init_->wait(kAnswer);
     if (!end) {

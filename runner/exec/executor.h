@@ -52,7 +52,7 @@ class Executor {
     // SIGSTOP and SIGCONT for the children; deadlines exclude the time between.
     void pause();
     void resume();
-    // Of the running jobs.
+    // The shortest among the running jobs.
     [[nodiscard]] std::optional<Milliseconds> shortest_test_timeout() const;
 
     // Starts no more jobs and terminates the children; a second call kills them. May be called from

@@ -30,8 +30,9 @@ struct Job {
     FileBelow log;       // receives stdout and stderr
     FileBelow events;    // the progress protocol is read here
     FileBelow writable;  // a folder for the files of this job alone, made anew; empty: none
-    // Of the MACs of its events (base/line_mac.h). The child reads it from its stdin, a pipe,
-    // so that no process sees it in a command line or an environment. Empty: stdin is /dev/null.
+    // The key for the MACs of its events (base/line_mac.h). The child reads it from its stdin,
+    // a pipe, so that no process sees it in a command line or an environment. Empty: stdin is
+    // /dev/null.
     std::string key{};
     Milliseconds timeout{};       // of the whole child; 0: none
     Milliseconds test_timeout{};  // between a test's start and its end; 0: none

@@ -26,7 +26,7 @@ struct ChildResult {
 // The observable state of a running child.
 struct ChildState {
     bool exited = false;  // its leaked processes are being killed; `on_end` follows
-    // Of all processes of the job at the last scan; shared pages count once per process.
+    // The sum over all processes of the job at the last scan; shared pages count once per process.
     std::uint64_t rss_bytes = 0;
     std::optional<Error> log_error;  // its log cannot be written
     bool forked = false;             // from the zygote
@@ -38,8 +38,8 @@ class Child {
     virtual ~Child() = default;
     [[nodiscard]] virtual int pid() const = 0;
     [[nodiscard]] virtual ChildState state() const = 0;
-    // Of all processes of the job; shared pages count once. Takes a millisecond per process, so
-    // call it only if `rss_bytes` exceeds a limit.
+    // The sum over all processes of the job; shared pages count once. Takes a millisecond per
+    // process, so call it only if `rss_bytes` exceeds a limit.
     [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
     virtual void signal_leader(int signal) = 0;
     virtual void signal_group(int signal) = 0;

@@ -92,7 +92,7 @@ tl::unexpected<Error> cannot_start(const Job& job, const std::string& why) {
     return fail(ErrorKind::spawn, fmt::format("cannot start {}: {}", job.argv.front(), why));
 }
 
-// What the program that makes the sandbox says; empty: nothing.
+// The output of the program that makes the sandbox; empty: none.
 std::string said(int output) {
     int waiting = 0;
     if (::ioctl(output, FIONREAD, &waiting) != 0 || waiting <= 0) return {};

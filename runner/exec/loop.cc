@@ -24,7 +24,7 @@ constexpr int kPollsPerTimeout = 20;
 // Scans of processes use at most 1/50 of one core, however many processes the machine has.
 constexpr int kScanShare = 50;
 
-// Of this thread: wall time would measure the load of the machine.
+// This thread's time: wall time would measure the load of the machine.
 std::chrono::nanoseconds cpu_time() {
     timespec time{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

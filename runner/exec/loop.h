@@ -8,7 +8,7 @@
 
 namespace compat::exec {
 
-// What the handler of an event asks for.
+// The answer of an event's handler.
 struct Reply {
     std::string stop;       // the reason to stop; empty: continue
     std::vector<Job> next;  // after a JobFinished: jobs to run before all waiting ones; their

@@ -38,7 +38,7 @@ class ProcessTable {
     [[nodiscard]] virtual std::optional<ProcessInfo> find(int pid) const = 0;
     // Our own, zombies included.
     [[nodiscard]] virtual std::vector<int> children() const = 0;
-    // Of another process. Only Linux says so.
+    // Children of another process. Only Linux reports them.
     [[nodiscard]] virtual std::vector<int> children_of(int) const { return {}; }
     // Whether it has a pending SIGKILL or is exiting, which takes a while with much memory or on a
     // busy machine.

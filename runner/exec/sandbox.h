@@ -25,7 +25,7 @@
 
 namespace compat::exec {
 
-// What the jobs of a run share.
+// Sandbox settings that the jobs of a run share.
 struct Sandbox {
     // Makes the namespaces. Then come the options for one of them, and what is run in them.
     std::vector<std::string> argv;
@@ -52,7 +52,7 @@ inline constexpr std::string_view kInitWord = "sandbox-init";
 // Where a sandbox shows its processes; null: this system has no sandboxes.
 [[nodiscard]] const char* process_folder();
 
-// What root's init needs in its sandbox, to prepare it; it drops them before any test.
+// Capabilities that root's init needs to prepare its sandbox; it drops them before any test.
 [[nodiscard]] std::vector<std::string> rights_of_init();
 
 // The child's program and its arguments, as an init runs them in the sandbox. `writable`: the
@@ -91,7 +91,7 @@ class SandboxInit {
     [[nodiscard]] int outer() const { return outer_; }
     // The child may begin.
     void release();
-    // Of the child, which has ended. Nothing: the init is gone.
+    // Waits for the child's end. Nothing: the init is gone.
     [[nodiscard]] std::optional<End> wait(Milliseconds timeout);
 
   private:

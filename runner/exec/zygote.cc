@@ -23,7 +23,7 @@ using boost::system::error_code;
 
 namespace {
 
-// Of the last line of the zygote's log.
+// The limit for the last line of the zygote's log.
 constexpr size_t kLongestLine = 300;
 
 // One message; empty on a timeout or a hang-up.

@@ -75,7 +75,8 @@ class Project:
         return self.listed[folder]
 
     def steps_of(self, file, always=False):
-        """What executing a file does, in order: Import, or the line that sets an environment variable."""
+        """The steps of executing a file, in order: Import, or the line that sets an environment
+        variable."""
         if file not in self.steps:
             try:
                 with open(file, "rb") as opened:

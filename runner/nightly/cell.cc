@@ -155,7 +155,7 @@ Expected<void> add_broken(const store::Store& store, const std::optional<site::S
     return {};
 }
 
-// What a flaky test did is no news.
+// Leaves out flaky tests, whose changes are no news.
 Expected<void> add_changes(const store::Store& store, const std::optional<site::Series>& series,
                            const reports::Comparison& compared, CellResult& result) {
     using analysis::ChangeClass;

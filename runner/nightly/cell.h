@@ -14,7 +14,7 @@
 
 namespace compat::nightly {
 
-// What all cells share.
+// Settings that all cells share.
 struct NightSettings {
     std::filesystem::path results;
     std::string isolation;  // of cells without one

@@ -21,7 +21,7 @@ namespace compat::nightly {
 struct UnexpectedTest {
     std::string id;
     parsers::State state = parsers::State::failed;
-    // Of its series; empty: the run is not complete, so that no series has it.
+    // Since when, in its series; empty: the run is not complete, so that no series has it.
     std::optional<site::BlameColumn> blame;
     bool is_new = false;    // the cell's run is the first bad one
     bool is_flaky = false;  // and does not fail the night
@@ -63,7 +63,7 @@ inline constexpr int kNightFormat = 1;
 
 // Described by reports/schemas/night.schema.json.
 [[nodiscard]] std::string summary_json(const Night& night);
-// What --resume needs of an earlier summary.json. Errors: usage, if the text is none.
+// The part of an earlier summary.json that --resume needs. Errors: usage, if the text is not one.
 struct EarlierNight {
     std::string file;
     WallTime started{};

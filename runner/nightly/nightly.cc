@@ -89,7 +89,8 @@ Expected<Night> new_night(const suites::Nightly& file) {
     return make_directories(night.folder).map([&] { return night; });
 }
 
-// Of cells that choose none. The sandbox where it works: nights run other people's code.
+// The isolation for cells that choose none: the sandbox if it works, because nights run other
+// people's code.
 std::string usual_isolation(const suites::Nightly& file,
                             const std::function<void(std::string_view)>& say) {
     const bool needed = std::any_of(file.cells.begin(), file.cells.end(), [](const auto& cell) {

@@ -50,8 +50,8 @@ struct ChildSettings : RunSettings {
     Variables private_variables{};  // HOME, TMPDIR, …: folders of an isolated run; not recorded
 };
 
-// Files of one attempt, absolute. What the child writes, events and devices, lies in a folder of
-// its own.
+// Files of one attempt, absolute. The child's own files, events and devices, lie in a folder of
+// their own.
 struct AttemptPaths {
     std::filesystem::path log, events, devices, only;
     std::string id;                  // value of COMPAT_JOB, which identifies the child's processes
@@ -81,8 +81,8 @@ struct ChildCommand {
 [[nodiscard]] Variables program_variables(const ChildSettings& settings,
                                           const std::filesystem::path& record);
 
-// What a child's environment adds to the inherited one, without the attempt's files: for a run's
-// record and for commands that people copy. Sorted by name.
+// Variables that a child's environment adds to the inherited one, without the attempt's files. For
+// a run's record and for commands that people copy. Sorted by name.
 [[nodiscard]] Variables added_variables(const suites::Suite& suite, const ChildSettings& settings);
 
 }  // namespace compat::plan

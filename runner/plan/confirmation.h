@@ -43,8 +43,8 @@ class Confirmations {
 };
 
 // The failures that fresh processes of one command's earlier runs have had, by test: signatures. A
-// later run of the same test on another device need not show it again. What they say of other tests
-// does not carry over: an equal text may have another reason there.
+// later run of the same test on another device need not show it again. They do not confirm failures
+// of other tests: an equal text may have another reason there.
 struct EarlierFailures {
     std::map<std::string, std::set<std::string>> failures;
 };

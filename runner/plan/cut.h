@@ -37,7 +37,7 @@ struct Cut {
 // no module alone takes longer. Errors: usage, where no duration is known.
 [[nodiscard]] Expected<std::size_t> shards_within(const Plan& plan, double seconds, int parallel);
 
-// What a shard takes with `parallel` children at a time, at best.
+// The time that a shard takes with `parallel` children at a time, at best.
 [[nodiscard]] double expected_seconds(const std::vector<Job>& shard, int parallel);
 
 // FNV-1a (Fowler, Noll, Vo), the same on every machine, of all that decides which shard runs what.

@@ -7,10 +7,10 @@
 
 namespace compat::plan {
 
-// The settings of the step's children. Of `cpu` the suite must be told the device anew.
+// The settings of the step's children. For `cpu`, the suite must be told the device anew.
 [[nodiscard]] ChildSettings settings_of(DiagnosticStep step, ChildSettings settings);
 
-// Of the attempt's child alone; they win over all others.
+// Variables of the attempt's child alone; they win over all others.
 [[nodiscard]] Variables variables_of(DiagnosticStep step);
 
 }  // namespace compat::plan

@@ -16,7 +16,7 @@ namespace compat::plan {
 
 namespace {
 
-// What is asked of one module. Whole wins over its parts. A target may name ten thousand tests.
+// The request for one module. Whole wins over its parts. A target may name ten thousand tests.
 struct Wanted {
     bool whole = false;
     std::vector<std::string> tests;  // as asked, none twice

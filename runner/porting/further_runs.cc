@@ -22,9 +22,9 @@ bool breaks_by(const reports::PortedTest& test, Column column, size_t cause) {
     });
 }
 
-// The tests that break on the column's device for a reason that the person who ports can mend, and
-// that a run without refusals gets past: a request for a device that is not there ends it again.
-// What a bare Mac and CUDA code on it meet alike is asked of the bare Mac alone.
+// The tests that break on the column's device for a reason that a port can fix. A run without
+// refusals must get past it, so requests for an absent device are left out: they end the test
+// again. If a bare Mac and CUDA code on it meet the same cause, only the bare Mac runs the test.
 std::vector<std::string> broken_tests(const PortingView& view, const ColumnRow& column) {
     std::set<std::string> ids;
     for (const reports::PortedTest& test : view.tests)

@@ -122,7 +122,7 @@ using OnProgress = std::function<void(const Environment&)>;
 [[nodiscard]] Expected<std::string> probe_devices(const Environment& environment,
                                                   const std::filesystem::path& shim_library);
 
-// What the shim replaces in torch and this torch lacks, sorted: names, or features that are off.
+// Functions that the shim replaces and this torch lacks, sorted: names, or features that are off.
 [[nodiscard]] Expected<std::vector<std::string>> missing_in_torch(
     const Environment& environment, const Share& share, const std::filesystem::path& shim_library);
 
@@ -130,7 +130,7 @@ using OnProgress = std::function<void(const Environment&)>;
 [[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment,
                                                    const Share& share);
 
-// What to do if the base Python or torch is missing.
+// Advice if the base Python or torch is missing.
 inline constexpr const char* kPythonAdvice =
     "install python3 and python3-venv, or set COMPAT_BASE_PYTHON or --python";
 inline constexpr const char* kTorchAdvice = "install torch in it, or use --shim off";

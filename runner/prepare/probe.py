@@ -26,7 +26,7 @@ def torch():
 
 
 def packages():
-    """Versions by name. Of several in sys.path Python imports the first."""
+    """Versions by name. Python imports the first of several in sys.path."""
     found = {}
     for package in importlib.metadata.distributions():
         if package.metadata["Name"]:

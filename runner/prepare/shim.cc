@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What the libraries are built from. shim/python is read as it is, when a process starts, but for
-// the package that is installed with the libraries.
+// Whether the libraries are built from the file. shim/python is read as it is when a process
+// starts, except for the package that is installed with the libraries.
 bool is_built_from(const fs::path& file, const fs::path& folder) {
     static constexpr std::array<std::string_view, 5> kExtensions{".cc", ".h", ".py", ".json",
                                                                  ".in"};

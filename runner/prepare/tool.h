@@ -12,8 +12,8 @@
 
 namespace compat::prepare {
 
-// Of a Python that is started with -c or -m: it imports from the current folder, which may be that
-// of a project with a `json.py`.
+// The current folder for a Python that is started with -c or -m: it imports from there, and a
+// project may have a `json.py`.
 inline constexpr const char* kNoProject = "/";
 
 struct Tool {

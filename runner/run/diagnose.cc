@@ -40,7 +40,7 @@ struct Work {
     std::map<std::string, int> numbers;  // of each module's last attempt
 };
 
-// What each step needs of its children, made once.
+// Settings of each step's children, made once.
 class Children {
   public:
     explicit Children(const Ready& ready) : ready_(ready) {}
@@ -136,7 +136,8 @@ class Diagnosis {
         std::string key{};  // exec::Job's
     };
 
-    // Of one failure until nothing more is to be tried for it, then of the next. Empty: of none.
+    // The next job for one failure until all its steps are tried, then for the next failure. Empty:
+    // none is left.
     Expected<std::optional<exec::Job>> next_job() {
         std::optional<DiagnosticStep> step;
         for (; at_ < work_.failures.size() && !step; at_ += !step)

@@ -58,7 +58,8 @@ constexpr std::array<std::string_view, 14> kCode{".py",  ".pyi", ".pyx", ".toml"
 // The end of a larger file tells it from others: it is no code.
 constexpr std::uint64_t kMostRead = 16 << 20;
 
-// Of the code below a folder: names and bytes. Hidden folders, results and caches do not count.
+// A hash of the code below a folder: names and bytes. Hidden folders, results and caches do not
+// count.
 std::string code_hash(const fs::path& root) {
     std::vector<std::string> files;
     WalkVisitor visitor;
@@ -82,7 +83,7 @@ std::string code_hash(const fs::path& root) {
     return prepare::content_key({keys.begin(), keys.end()});
 }
 
-// Of the archive; of a folder, where no commit says what it holds.
+// The hash of the archive, or of the folder's code if no commit says what it holds.
 std::string source_hash(const prepare::Source& source) {
     return source.hash.empty() && (source.commit.empty() || source.dirty) ? code_hash(source.root)
                                                                           : source.hash;

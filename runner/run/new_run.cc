@@ -191,8 +191,8 @@ Expected<plan::Plan> plan_new_run(const NewRun& fresh, const RunRequest& request
 }
 
 // pytest would reject an option in the process of each module: collecting the smallest one shows it
-// before the run. That includes an option that only the conftest.py of another folder defines: the
-// run would fail at this module. Errors without the options, and a time-out, are results of the
+// before the run. An option that only the conftest.py of another folder defines is rejected, too:
+// the run would fail at this module. Errors without the options, and a time-out, are results of the
 // run.
 Expected<void> check_pytest_options(const Ready& ready, const plan::Plan& plan) {
     // Words, as most expressions are, need no question.

@@ -32,7 +32,7 @@ struct NewRun {
                                             const config::Invocation& invocation,
                                             const prepare::Say& say);
 
-// What earlier runs say, for a command that must not write to the database. Where it cannot be
+// Facts from earlier runs, for a command that must not write to the database. If they cannot be
 // read, a note says so.
 [[nodiscard]] store::SuitePast past_of_results(const std::filesystem::path& results,
                                                const std::string& suite,
@@ -42,7 +42,7 @@ struct NewRun {
 // shards.
 [[nodiscard]] Expected<plan::Plan> plan_whole_run(const NewRun& fresh, const store::SuitePast& past,
                                                   bool for_shards);
-// That of the run itself: of one shard if it is one.
+// The run's own plan: one shard's if the run is a shard.
 [[nodiscard]] Expected<plan::Plan> plan_new_run(const NewRun& fresh, const RunRequest& request,
                                                 const store::SuitePast& past);
 

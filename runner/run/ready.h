@@ -41,7 +41,7 @@ struct Ready {
 // children: also the environment and the shim, to start processes.
 enum class Need { modules, children };
 
-// What the shim of a child does, of the settings: for runs and for `exec`.
+// Takes the settings of a child's shim, for runs and for `exec`.
 void take_device_settings(plan::ChildSettings& child, const config::Settings& settings);
 
 // Fetches and builds what is missing; `say` prints each slow step. `known`: of another run of the

@@ -98,7 +98,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
         if (request.verbosity >= 0) print("{}\n", printable(line));
     };
 
-    // What can be wrong is looked at before anything is written or takes long.
+    // Possible errors are checked before anything is written or takes long.
     auto fresh = open_new_run(request, invocation, say);
     if (!fresh) return tl::unexpected(fresh.error());
     if (request.dry_run) return dry_run(*fresh, request, say);

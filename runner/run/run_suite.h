@@ -17,7 +17,7 @@
 
 namespace compat::run {
 
-// What the plan of shards (archive/shard_plan.h) says of one of them.
+// One shard's part of the plan of shards (archive/shard_plan.h).
 struct PartOfPlan {
     std::string plan;  // its id
     std::string run;   // the shard's id, the same each time that it starts
@@ -65,7 +65,7 @@ struct RunResult {
 [[nodiscard]] Expected<RunResult> run_once(const RunRequest& request,
                                            const config::Invocation& invocation);
 
-// Of the run's id: the settings' name, or another for a run that keeps going.
+// The series in the run's id: the settings' name, or another for a run that keeps going.
 [[nodiscard]] std::string series_of(const Ready& ready);
 
 // Makes one run: here (run_once), or wherever the caller decides (runner/cluster/run_on_slurm.h).

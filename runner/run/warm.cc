@@ -40,9 +40,9 @@ std::string words_of(const nlohmann::json& answer) {
 constexpr Milliseconds kImportsRead{20'000};
 constexpr std::uint64_t kMostAnswered = 1 << 20;
 
-// What most modules import, read from their import statements. Without an answer nothing is
-// imported early: the run is slower and the same. Starting a Python runs code of the suite
-// (sitecustomize), so it is a job as the modules are, in a sandbox if they are.
+// The names that most modules import, read from their import statements. Without an answer, nothing
+// is imported early: the run is slower, with the same results. Starting a Python runs code of the
+// suite (sitecustomize), so it is a job as the modules are, in a sandbox if they are.
 Expected<Preload> derived_preload(const Ready& ready, std::shared_ptr<const exec::Variables> common,
                                   const std::vector<archive::PlannedModule>& modules) {
     const auto scratch = TemporaryFolder::create("preload");
@@ -67,7 +67,8 @@ Expected<Preload> derived_preload(const Ready& ready, std::shared_ptr<const exec
         return exec::Reply{};
     });
     if (finished.stopped) return fail(ErrorKind::interrupted, finished.reason);
-    // Of its last line that can be one: a sitecustomize may print, and warnings may follow.
+    // Parse the last line that can be an answer: a sitecustomize may print, and warnings may
+    // follow.
     const std::string output = "\n" + read_file(log).value_or("");
     const size_t begin = std::min(output.rfind("\n{"), output.size() - 1) + 1;
     const auto answer = nlohmann::json::parse(

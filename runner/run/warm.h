@@ -16,13 +16,13 @@
 
 namespace compat::run {
 
-// What is imported once.
+// The modules that are imported once.
 struct Preload {
     std::vector<std::string> names;
     std::string words;  // for people: the packages and why, if the suite does not name them
 };
 
-// What several runs of one command share: one suite, one environment, other devices.
+// Shared by several runs of one command, with one suite, one environment and different devices.
 struct SharedByRuns {
     std::optional<prepare::Prepared> prepared;
     std::optional<Preload> preload;  // of the first run

@@ -1,4 +1,4 @@
-// What the sources of a program use CUDA for, after it has run: so quick that nobody waits for it.
+// Scans a program's sources for uses of CUDA after it has run, so quickly that nobody waits for it.
 // Not for whole projects (scan_sources.h).
 #pragma once
 

@@ -32,7 +32,7 @@ struct Sources {
 // first.
 [[nodiscard]] std::filesystem::path project_above(const std::vector<std::string>& paths);
 
-// What device records say of the files of a scan.
+// Evidence from device records about the files of a scan.
 class RecordsOfScan {
   public:
     RecordsOfScan(const std::vector<std::string>& paths, const analysis::CudaScan& scan);

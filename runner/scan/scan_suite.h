@@ -13,9 +13,9 @@ namespace compat::scan {
 // Longer scans are given up.
 inline constexpr unsigned kSuiteScanSeconds = 120;
 
-// Of the source that the run `id` had. `marks`: the run redirects CUDA, so that its device records
-// say what ran. `page`: the folder of the page, for links. Never fails: CudaUses::unknown says why
-// nothing is known.
+// Scans the source that the run `id` had. `marks`: the run redirects CUDA, so that its device
+// records say which sites ran. `page`: the folder of the page, for links. Never fails:
+// CudaUses::unknown says why nothing is known.
 [[nodiscard]] reports::CudaUses scan_suite(const store::Store& store,
                                            const std::filesystem::path& results,
                                            const std::string& id, bool marks,

@@ -14,7 +14,7 @@ namespace compat::serve {
 class Body {
   public:
     virtual ~Body() = default;
-    // Of all pieces together, known before the first.
+    // The size of all pieces together, known before the first.
     [[nodiscard]] virtual std::uint64_t size() const = 0;
     // The next piece, valid until the next call; empty: at the end, or the rest cannot be read.
     [[nodiscard]] virtual std::string_view next() = 0;

@@ -232,7 +232,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
         });
     }
 
-    // Of what is no request, too.
+    // Also answers bytes that are not a request.
     void refuse(http::status status, std::string words) {
         keeps_alive_ = false;
         send(refusal(status, std::move(words)));

@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of the time that a page took: a large run that goes on is not read all the time.
+// A page is not made again for this multiple of the time that it took, so that a large run that
+// goes on is not read all the time.
 constexpr int kRestFactor = 4;
 
 // Who waits gets an answer whatever happens.

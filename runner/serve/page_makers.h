@@ -16,7 +16,8 @@ namespace compat::serve {
 inline constexpr std::size_t kListedRuns = 1000;    // of the list of runs, the newest
 inline constexpr std::size_t kListedResults = 500;  // of a test, the newest
 
-// Of the results in a folder. Errors: usage, for an unknown run or test; those of the store.
+// Makes pages of the results in a folder. Errors: usage, for an unknown run or test; those of the
+// store.
 class PageMakers {
   public:
     explicit PageMakers(std::filesystem::path results) : results_(std::move(results)) {}

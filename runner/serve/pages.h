@@ -1,6 +1,6 @@
-// What is at each address of a server: pages, their parts, and the files of runs. Reads in threads
-// of its own, so that the server's thread never waits. Not for HTTP (http_server.h) nor for how a
-// page is made (page_makers.h).
+// The content of each address of a server: pages, their parts, and the files of runs. Reads in
+// threads of its own, so that the server's thread never waits. Not for HTTP (http_server.h) nor for
+// how a page is made (page_makers.h).
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ namespace compat::serve {
 
 class Pages {
   public:
-    // Of the results in this folder. `on_error` is called, from any thread, with errors of the
-    // results, not with a request.
+    // Serves the results in this folder. `on_error` is called, from any thread, with errors of the
+    // results, not with those of a request.
     explicit Pages(
         std::filesystem::path results,
         std::function<void(const Error&)> on_error = [](const Error&) {});

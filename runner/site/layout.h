@@ -24,7 +24,7 @@ inline constexpr std::size_t kTestsOfPage = 20'000;
 struct TestsPage {
     std::string name;  // of the file in the suite's folder: "tests-3.html"
     std::vector<std::string> modules;
-    // Of a module that is divided: this page has the tests whose hash, by `parts`, is `part`.
+    // For a divided module: this page has the tests whose hash modulo `parts` is `part`.
     std::uint32_t part = 0, parts = 1;
 
     [[nodiscard]] bool has(std::string_view test) const;

@@ -33,7 +33,7 @@ struct SiteBadge {
     std::size_t suite = 0, cell = 0;
 };
 
-// Of one snapshot of a store, which outlives it.
+// Reads one snapshot of a store, which outlives it.
 class SiteReader {
   public:
     // `results`: the folder of the store. Errors: those of the store.

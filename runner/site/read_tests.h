@@ -26,7 +26,8 @@ namespace compat::site {
 // Whether a letter of a strip (reports::strip_letter) is a state of this kind.
 [[nodiscard]] bool strip_is(char letter, analysis::StateKind kind);
 
-// What a page's tests say beside their own runs: called for each test of each series that has it.
+// A test in a series, for a page of tests. SeeTest is called for each test of each series that has
+// it.
 struct ReadTest {
     std::size_t cell = 0;
     std::string_view id;

@@ -29,10 +29,10 @@ struct Series {
     [[nodiscard]] std::vector<std::string> run_ids() const;
 };
 
-// Of runs that give verdicts and are no shards: by suite, then by column. A part of the suite has a
-// series of its own, unless it ran once beside other runs. `runs`: newest first, as Store::runs
-// returns them. Two series of one suite, torch and column have their series' name in
-// the column's.
+// The series of runs that give verdicts and are no shards: by suite, then by column. A part of the
+// suite has a series of its own, unless it ran once beside other runs. `runs`: newest first, as
+// Store::runs returns them. If two series have one suite, torch and column, their columns' names
+// have the series' names.
 [[nodiscard]] std::vector<Series> series_of(std::vector<store::RunSummary> runs);
 
 // Runs are sorted by their start times, so a wrong clock puts them in the wrong order. Empty: no
@@ -40,7 +40,7 @@ struct Series {
 [[nodiscard]] std::string note_of_later_run(const store::Store& store, const std::string& series,
                                             WallTime started);
 
-// What differs between the fingerprints of two runs. Errors: those of the store.
+// Differences between the fingerprints of two runs. Errors: those of the store.
 struct ChangedBetween {
     bool known = true;  // false: a run is imported, or of an old runner
     std::vector<analysis::EnvironmentChange> environment;

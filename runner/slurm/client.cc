@@ -72,7 +72,7 @@ prepare::Tool sbatch_tool(const BatchJob& job) {
     argv.insert(argv.end(), job.options.begin(), job.options.end());
     argv.push_back(job.script.string());
     argv.insert(argv.end(), job.arguments.begin(), job.arguments.end());
-    // What follows is the script's environment, too: it must not see our locale.
+    // The tool's environment becomes the script's, which must not see our locale.
     prepare::Tool made = tool(std::move(argv));
     made.env.clear();
     return made;

@@ -33,7 +33,7 @@ struct BatchJob {
 // Returns the job's id. Errors: environment, with sbatch's own words.
 [[nodiscard]] Expected<std::string> submit(const BatchJob& job);
 
-// What Slurm says of an element.
+// An element as Slurm lists it.
 struct Element {
     std::size_t index = 0;  // 0: of a job without elements
     std::string state;      // states.h

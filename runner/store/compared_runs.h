@@ -1,6 +1,6 @@
-// What a comparison of two runs reads of them: small rows, so that runs of a million tests fit into
-// memory, and details of single tests. Ids of rows hold in one database alone. Not for a run's
-// whole modules (Store::each_module) nor for the comparison (runner/analysis/changes).
+// Reads two runs for a comparison: small rows, so that runs of a million tests fit into memory, and
+// details of single tests. Ids of rows hold in one database alone. Not for a run's whole modules
+// (Store::each_module) nor for the comparison (runner/analysis/changes).
 #pragma once
 
 #include <cstdint>
@@ -107,8 +107,9 @@ struct StateInSeries {
 // `limit` (A/A, --repeat); one alone: it was not repeated.
 [[nodiscard]] Expected<std::vector<std::string>> repeats_of(const Store& store,
                                                             std::string_view run, int limit);
-// The newest complete run of each comparable_key but for its series, newest first, without shards
-// and runs that give no verdicts. Of runs of the suite and the part of it that `run` has.
+// The newest complete run of each comparable_key except for its series, newest first, without
+// shards and runs that give no verdicts. Only runs of the same suite, and the same part of it, as
+// `run`.
 [[nodiscard]] Expected<std::vector<std::string>> newest_by_device(const Store& store,
                                                                   const RunInfo& run);
 

@@ -34,7 +34,7 @@ struct CurrentHit {
     std::string run;
 };
 
-// What a run changes in the log.
+// A run's changes in the log.
 struct GapsOfRun {
     std::vector<GapFacts> met;   // of each gap that it met: new gaps are added, and gaps that were
                                  // fixed with this or an older torch are open again

@@ -1,5 +1,5 @@
-// What `runner prune` needs of the database besides Store::delete_run: rows that no run uses any
-// more, and the space of deleted rows. Not for choosing runs (runner/archive/prune.h).
+// The database's part of `runner prune` besides Store::delete_run: rows that no run uses any more,
+// and the space of deleted rows. Not for choosing runs (runner/archive/prune.h).
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,8 @@ struct StoredModule {
     std::vector<JobResult> attempts;               // oldest first; empty: never started
     std::string not_run_reason;                    // only where attempts is empty
     std::optional<std::int64_t> last_known_cases;  // in the latest earlier run that knew them
-    // Of `--diagnose`, numbered after the others: apart from them, because they decide nothing.
+    // Attempts of `--diagnose`, numbered after the others. They are kept apart, because they decide
+    // nothing.
     std::vector<JobResult> diagnostics{};
 
     void add(JobResult job) {
@@ -271,8 +272,8 @@ class Store {
     [[nodiscard]] Expected<std::optional<std::int64_t>> last_known_cases(
         std::string_view suite, std::string_view module) const;
     // Complete runs of the suite in another way (shim, device, simulated device, policy, fallback),
-    // newest first, at most 20. Of the same clean revision and torch, and with verdicts. Empty if
-    // the revision is not known.
+    // newest first, at most 20. They have the same clean revision and torch, and give verdicts.
+    // Empty if the revision is not known.
     [[nodiscard]] Expected<std::vector<RunInfo>> other_ways_of(std::string_view run) const;
     // Empty: the run has no such test.
     [[nodiscard]] Expected<std::optional<TestVerdict>> verdict_of(std::string_view run,

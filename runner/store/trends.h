@@ -1,6 +1,6 @@
-// What is read over many runs of a series: the results of a module, of one test, and counts by
-// module. Small rows, so that a site of ten million tests needs the memory of one module. Not for
-// two runs side by side (compared_runs.h) nor for what the rows mean (analysis/ledger.h).
+// Reads over many runs of a series: the results of a module, of one test, and counts by module. The
+// rows are small, so that a site of ten million tests needs the memory of one module. Not for two
+// runs side by side (compared_runs.h) nor for what the rows mean (analysis/ledger.h).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What differs between the environments of two runs, by their stored fingerprints: host, Python,
-// torch, packages, settings; and whether a run has fewer modules or tests than the past explains.
+// Differences between the environments of two runs, by their stored fingerprints: host, Python,
+// torch, packages, settings. Also whether a run has fewer modules or tests than the past explains.
 // Pure. Not for taking a fingerprint (runner/run/fingerprint.h).
 #pragma once
 
@@ -20,9 +20,9 @@ struct EnvironmentChange {
     friend bool operator==(const EnvironmentChange&, const EnvironmentChange&) = default;
 };
 
-// Torch, Python and packages first, then the host, then the rest, by name. What changes by itself
-// (`volatile`) and where or how results are shown are left out. Both arguments are JSON objects; a
-// text that is none has no entries.
+// Torch, Python and packages first, then the host, then the rest, by name. Leaves out values that
+// change by themselves (`volatile`), and where or how results are shown. Both arguments are JSON
+// objects; another text has no entries.
 [[nodiscard]] std::vector<EnvironmentChange> environment_changes(std::string_view baseline,
                                                                  std::string_view run);
 

@@ -30,7 +30,7 @@ std::string subtest_id(const CaseRecord& test, const SubCase& sub) {
     return test.id + " " + sub.label;
 }
 
-// Of two entries that match one id, whether the first governs.
+// Whether the first governs, if both entries match one id.
 bool governs_before(const std::vector<Expectation>& entries, size_t a, size_t b) {
     const auto rank = [&](size_t i) {
         return std::tuple(specificity_of(entries[i].test), entries[i].when.size(), i);

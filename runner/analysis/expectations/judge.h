@@ -37,8 +37,8 @@ struct Judged {
 [[nodiscard]] bool is_unexpected(parsers::State state, std::string_view framework);
 
 // The entries of a run. Those whose conditions do not hold, and those past their last day, govern
-// nothing. Of several that match an id, the most specific pattern governs (pattern.h), then the
-// entry with more conditions, then the later one.
+// nothing. If several match an id, the most specific pattern governs (pattern.h), then the entry
+// with more conditions, then the later one.
 class Expectations {
   public:
     Expectations() = default;
@@ -111,7 +111,7 @@ class ExpectationTally {
     [[nodiscard]] const CountsByState& unexpected(Fit fit) const {
         return fit == Fit::unexpected_pass ? passes_ : failures_;
     }
-    // Of the unexpected passes, those of tests with an entry.
+    // Unexpected passes of tests with an entry.
     [[nodiscard]] const CountsByState& passes_with_entry() const { return passes_with_entry_; }
     // In the order of the entries. Only of those whose conditions hold.
     [[nodiscard]] std::vector<EntryNote> notes() const;

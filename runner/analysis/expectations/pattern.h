@@ -26,8 +26,8 @@ class ModulePattern {
     std::string_view pattern_, literal_;  // literal_: up to the first wildcard or backslash
 };
 
-// Of two patterns that match one id, the greater is more specific: it has more literal characters,
-// then fewer wildcards.
+// The greater pattern is more specific, if both match one id: it has more literal characters, then
+// fewer wildcards.
 struct Specificity {
     std::ptrdiff_t literals = 0;
     std::ptrdiff_t fewer_wildcards = 0;  // their number, negative

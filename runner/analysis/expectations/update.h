@@ -18,13 +18,13 @@ struct ExpectationChange {
     Expectation value;  // as it is afterwards; as it was, if it is removed
 };
 
-// What no command should decide: an entry past its last day, a test that did not run.
+// Left for people to decide: an entry past its last day, a test that did not run.
 struct LeftForPeople {
     std::string test, why;
 };
 
 struct ExpectationUpdate {
-    // Of the file's entries in their order, then new ones sorted by test.
+    // The file's entries in their order, then new ones sorted by test.
     std::vector<ExpectationChange> changes;
     std::vector<LeftForPeople> left;
 };

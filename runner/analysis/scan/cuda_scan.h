@@ -1,5 +1,5 @@
-// What Python code uses CUDA for: the sites that runner/harness/scan found in syntax trees, limited
-// to what one version of torch has. Pure. Not for what torch lacks (gap_scan.h).
+// Uses of CUDA in Python code: the sites that runner/harness/scan found in syntax trees, limited to
+// the functions of one version of torch. Pure. Not for functions that torch lacks (gap_scan.h).
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace compat::analysis {
 
-// What a record says of a site; unknown: it leaves no event when it runs.
+// Whether a site ran, by a record; unknown: the site leaves no event when it runs.
 enum class Ran { unknown, no, yes, refused };
 inline constexpr std::array<std::string_view, 4> kRanNames{"unknown", "not_run", "ran", "refused"};
 

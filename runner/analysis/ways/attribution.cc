@@ -105,8 +105,7 @@ bool is_there(Where where, const Way& own, const OtherWay& other) {
     return false;
 }
 
-// Of these causes the failure's text alone says that a device, the machine or a package is to
-// blame.
+// Whether the failure's text alone blames a device, the machine or a package.
 bool blames_something(Cause cause) {
     constexpr std::array kUnexplained{Cause::suite_assertion, Cause::suite_error, Cause::tolerance,
                                       Cause::torch_core,      Cause::crash,       Cause::timeout,
@@ -132,7 +131,7 @@ bool is_about(About about, const OwnWay& own) {
 std::span<const AttributionRule> attribution_rules() { return kAttributions; }
 
 std::optional<Attribution> attribute(const OwnWay& own, const std::vector<OtherWay>& others) {
-    // What fails on plain CPU is nothing of ours to begin with.
+    // A failure on plain CPU has nothing to do with the shim or a device.
     if (others.empty() || own.way.is_plain_cpu()) return std::nullopt;
     for (const AttributionRule& row : kAttributions) {
         if (!is_about(row.about, own)) continue;

@@ -18,8 +18,8 @@
 
 namespace compat::analysis {
 
-// What a test did in another way, beside the failure that is attributed. `idle`: it was skipped,
-// not run, or is not there.
+// A test's result in another way, compared with the attributed failure. `idle`: it was skipped, not
+// run, or is not there.
 enum class Shown { passes, fails_alike, fails_otherwise, idle };
 inline constexpr std::array<std::string_view, 4> kShownWords{"passes", "fails the same",
                                                              "fails otherwise", "did not run"};

@@ -1,6 +1,6 @@
-// What `--diagnose` tries for a failed test, and what that shows: the ladder of each error class,
-// the next step of a failure, and its result in words. Pure. Not for a test's verdict, which these
-// attempts never change (attempts.h), nor for the cause (attribution.h).
+// The retries of `--diagnose` for a failed test: the ladder of each error class, the next step for
+// a failure, and the result in words. Pure. Not for a test's verdict, which these attempts never
+// change (attempts.h), nor for the cause (attribution.h).
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct Way {
     [[nodiscard]] bool can_hide_accelerator() const { return device_kind(device).can_be_hidden; }
 };
 
-// Of a stored run, or of the view of one.
+// `run`: a stored run, or the view of one.
 template <class Run>
 [[nodiscard]] Way way_of(const Run& run) {
     return {run.shim, run.device, run.simulated.value_or(""), run.policy, run.fallback, {}};
@@ -92,7 +92,7 @@ template <class Jobs>
 [[nodiscard]] std::optional<DiagnosticStep> next_step(
     const FailedTest& test, const std::vector<DiagnosticAttempt>& attempts, const Way& run);
 
-// What the retries of a failure say.
+// The result of a failure's retries.
 struct DiagnosticResult {
     enum class Kind { passes, same, otherwise, not_tried };
     Kind kind = Kind::not_tried;

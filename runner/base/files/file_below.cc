@@ -32,7 +32,7 @@ constexpr std::array kFileKinds{
     FileKind{S_IFREG, "a regular file"},
 };
 
-// What there is of that name; nothing: none, or nobody may ask.
+// The mode of the file of that name; nothing: there is none, or it may not be read.
 std::optional<unsigned> mode_of(int folder, const fs::path& name) {
     struct stat status {};
     if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
@@ -52,7 +52,7 @@ tl::unexpected<Error> refused_errno(std::string_view verb, const fs::path& path,
                 fmt::format("cannot {}: {}", verb, std::strerror(error)), {}, path.string());
 }
 
-// Of opening `name` in `at`: `wanted` is the kind that would have been right.
+// The error of opening `name` in `at`. `wanted`: the expected kind of file.
 tl::unexpected<Error> not_opened(std::string_view verb, int at, const fs::path& name,
                                  const fs::path& path, unsigned wanted, bool made = false) {
     const int error = errno;

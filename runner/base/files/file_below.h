@@ -45,7 +45,7 @@ struct FileBelow {
 [[nodiscard]] Expected<void> rename_file(const FileBelow& from, const FileBelow& to);
 // If it is there.
 void remove_file(const FileBelow& file);
-// An empty folder, with those above it. What an earlier one held is removed.
+// An empty folder, with those above it. An existing folder is emptied.
 [[nodiscard]] Expected<void> make_empty_folder(const FileBelow& folder);
 
 // "a link", "a named pipe": for messages. `mode` is that of stat(2).

@@ -30,8 +30,8 @@ OpenFolder open_folder(int at, const char* name, int also = O_NOFOLLOW) {
     return folder;
 }
 
-// Depth first. Of the folders on the way from the top only the deepest are open. One that is needed
-// again is found as `..`, read up to where it was, and must be the one that it was.
+// Depth first. Only the deepest folders on the way from the top are open. One that is needed again
+// is opened as `..`, read up to its old position, and must be the same folder.
 class TreeWalk {
   public:
     struct Entry {

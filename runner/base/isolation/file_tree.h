@@ -26,7 +26,7 @@ inline constexpr std::int64_t kMostWalked = 1'000'000;
 // Folders with a longer path are not entered; each level of the path takes memory.
 inline constexpr std::size_t kLongestWalked = 1 << 18;
 
-// What is not walked, and how far.
+// Limits of a walk.
 struct WalkLimits {
     bool one_file_system = false;  // nothing that is mounted below the folder
     std::string_view skipped{};    // no folder of this name
@@ -45,7 +45,7 @@ struct WalkVisitor {
 // the limits.
 std::error_code walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
                            const WalkVisitor& visitor);
-// All files that are not folders. What cannot be read is left out.
+// All files that are not folders. Unreadable files are left out.
 void walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
                 const std::function<void(const FoundFile&)>& see);
 

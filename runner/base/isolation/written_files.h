@@ -1,5 +1,5 @@
-// What a run's tests wrote into the folders that are the run's own, for its record and reports. Not
-// here: finding it (runner/run/isolation).
+// Files that a run's tests wrote into the run's own folders, for its record and reports. Not here:
+// finding it (runner/run/isolation).
 #pragma once
 
 #include <algorithm>

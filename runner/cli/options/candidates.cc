@@ -130,7 +130,7 @@ class Completer {
         }
     }
 
-    // Of an argument or an option's value with this name in the help.
+    // Adds the values of an argument, or of an option, with this name in the help.
     void add_values(std::string name) {
         name = name.substr(0, name.find(':'));  // CLI11 appends the bounds of checks
         if (name.ends_with("...")) name.resize(name.size() - 3);

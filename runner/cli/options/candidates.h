@@ -1,6 +1,6 @@
-// What may stand at the end of an unfinished command line, for shells' completion. Read from the
-// description of the command line, so that there is no second list of commands and options. Not
-// for the shells' scripts (completions.cc).
+// Candidates for the last word of an unfinished command line, for shells' completion. They come
+// from the description of the command line, so that there is no second list of commands and
+// options. Not for the shells' scripts (completions.cc).
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -23,7 +23,7 @@ struct ArchiveRequest {
     std::string out;  // empty: `<run>.tar.zst`
 };
 
-// Of a database, or a shard's.
+// The id of a run in the database, or of a shard.
 Expected<std::string> id_of(const fs::path& results, const std::string& name) {
     const auto stored = open_existing(results).and_then(
         [&](const Results& opened) { return opened.store.find_run(name); });

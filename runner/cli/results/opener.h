@@ -8,7 +8,7 @@
 
 namespace compat::cli {
 
-// What the choice depends on.
+// Facts on which the choice depends.
 struct Desktop {
     std::string os;                                                    // os_name()
     std::function<std::string(const char* name)> variable;             // empty: not set

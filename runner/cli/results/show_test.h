@@ -11,7 +11,7 @@
 
 namespace compat::cli {
 
-// What other ways of running a failed test show.
+// Prints the results of other ways to run a failed test.
 void print_ways(const reports::CaseView& test, std::string_view indent);
 void print_expectation(const reports::CaseView& test, std::string_view indent);
 

@@ -1,4 +1,4 @@
-// What `runner scan --json` writes: all sites of a scan. scan.schema.json describes it. Not the
+// The output of `runner scan --json`: all sites of a scan. scan.schema.json describes it. Not the
 // text on the terminal (scan_report.h).
 #pragma once
 

@@ -60,8 +60,8 @@ std::vector<int> list_pids(std::uint32_t type, std::uint32_t argument) {
     }
 }
 
-// Of our own user's processes, or of all as root. The environment of a program that System
-// Integrity Protection restricts is left out.
+// Readable for our own user's processes, and for all as root. The environment of a program that
+// System Integrity Protection restricts is left out.
 ProcessArguments arguments_of(int pid) {
     std::array<int, 3> name{CTL_KERN, KERN_PROCARGS2, pid};
     size_t size = 0;
@@ -113,7 +113,7 @@ class DarwinProcessTable final : public ProcessTable {
     std::unordered_map<std::uint64_t, JobTag> tags_;
 };
 
-// Of our own user's processes, or of all as root: a job has no others, unless it has sudo.
+// Finds our own user's processes, and all as root. A job has no others, unless it has sudo.
 std::optional<ProcessInfo> DarwinProcessTable::find(int pid) const {
     constexpr std::uint64_t kMicroseconds = 1'000'000;
     const auto info = info_of<proc_bsdinfo>(pid, PROC_PIDTBSDINFO);

@@ -1,5 +1,5 @@
-// What a test left in its TMPDIR, as an init tells the runner (sandbox_messages.h). Not for the
-// folders that outlive a sandbox (runner/run/isolation).
+// Files that a test left in its TMPDIR, as an init reports them to the runner (sandbox_messages.h).
+// Not for the folders that outlive a sandbox (runner/run/isolation).
 #pragma once
 
 #include <filesystem>

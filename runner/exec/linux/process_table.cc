@@ -145,7 +145,7 @@ bool LinuxProcessTable::is_dying(int pid) const {
 
 std::vector<int> LinuxProcessTable::pids() const { return numbers_in("/proc"); }
 
-// Of all its threads: an orphan may become the child of any thread.
+// Reads all its threads: an orphan may become the child of any thread.
 std::vector<int> LinuxProcessTable::children_of(int pid) const {
     std::vector<int> found;
     for (const int thread : numbers_in(fmt::format("/proc/{}/task", pid))) {

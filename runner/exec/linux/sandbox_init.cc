@@ -184,7 +184,7 @@ int run_child(const std::vector<std::string>& words) {
     return answer_for(leader, socket);
 }
 
-// Descriptor 3 is the server's. What it forked outlives it.
+// Descriptor 3 is the server's. Its forked processes outlive it.
 int run_server(const std::vector<std::string>& words, int processes) {
     const pid_t server = ::fork();
     if (server == 0) {

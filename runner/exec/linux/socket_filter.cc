@@ -50,7 +50,7 @@ Code load(size_t offset) {
     return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset))};
 }
 
-// Of an int, which the kernel takes from the lower half of a register.
+// Loads an int, which the kernel takes from the lower half of a register.
 Code load_argument(size_t number) {
     static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     return load(offsetof(seccomp_data, args) + number * sizeof(std::uint64_t));

@@ -49,7 +49,7 @@ class _Function(_ctypes.CFuncPtr):
 
 
 def settings():
-    """What the runner says of the sandbox; None outside one."""
+    """The runner's settings of the sandbox; None outside one."""
     text = os.environ.pop("COMPAT_SANDBOX", None)
     # Root's /proc is read-only; this descriptor is of one that is not, and shows only processes.
     processes = os.environ.pop("COMPAT_SANDBOX_PROCESSES", None)

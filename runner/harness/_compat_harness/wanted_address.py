@@ -31,7 +31,7 @@ def _note(event, arguments):
 
 
 def words(exception):
-    """What to add to the exception's message; empty if it is not for lack of a network."""
+    """The addition to the exception's message; empty if it is not for lack of a network."""
     if _last is None:
         return ""
     for _ in range(_CHAINED):

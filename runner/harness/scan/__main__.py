@@ -18,7 +18,7 @@ import sites
 import sources
 import table
 
-# Of both outputs.
+# The version of both outputs.
 FORMAT = 2
 
 

@@ -1,4 +1,4 @@
-"""What a string literal that names CUDA is used as: a device that torch takes, a default, a comparison.
+"""The use of a string literal that names CUDA: a device that torch takes, a default, a comparison.
 Text for people (documentation, messages, names of keys) is no use of CUDA.
 """
 import ast
@@ -63,7 +63,7 @@ def words_around(call):
 
 
 def _in_call(call, argument, position, parents, resolve):
-    """What a call does with a device: "" if the string is text."""
+    """The use of a call's device argument: "" if the string is text."""
     name, dotted = called(call), resolve(call.func) or ""
     if argument in TEXT_KEYWORDS:
         return ""

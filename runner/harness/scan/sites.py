@@ -14,7 +14,8 @@ import guards
 import names
 from contexts import called, literal
 
-# What --fix writes for a device that only torch sees: on CUDA it is "cuda", without an accelerator the CPU.
+# The text that --fix writes for a device that only torch sees: on CUDA it is "cuda", without an
+# accelerator the CPU.
 DEVICE = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 # torch.zeros(n).cuda(): these take device=.
 FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "tensor", "eye", "linspace", "randperm"}
@@ -341,7 +342,7 @@ class Finder(ast.NodeVisitor):
 
 
 def edits(site):
-    """What --fix changes for a site: (kind, node, new source of the node); see fix.py."""
+    """The changes of --fix at a site: (kind, node, new source of the node); see fix.py."""
     node = site.node
     if site.fix == "method":
         return [("method", node, DEVICE)]

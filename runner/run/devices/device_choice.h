@@ -1,5 +1,5 @@
-// What a run does with the device that its tests get: which it is, whether a simulated Mac is bare,
-// and how the suite is told its device. Not for finding the host's devices (shim/devices).
+// The device that a run's tests get: which it is, whether a simulated Mac is bare, and how the
+// suite is told its device. Not for finding the host's devices (shim/devices).
 #pragma once
 
 #include "runner/run/ready.h"

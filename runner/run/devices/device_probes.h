@@ -24,7 +24,7 @@ struct ProbeAnswer {
     double seconds = 0;
 };
 
-// What is asked, and with what. A part that is missing is not asked.
+// The parts of the host to ask, and with what. A missing part is not asked.
 struct ProbeRequest {
     std::optional<prepare::Environment> environment;  // of the Python with the frameworks
     std::filesystem::path shim_library;               // with it PyTorch is asked

@@ -149,7 +149,7 @@ void choose(DeviceReport& report, const devices::Settings& settings) {
     }
 }
 
-// What somebody with these devices does next.
+// The next steps of somebody with these devices.
 std::vector<std::string> recommendations(const DeviceReport& report, const HostFacts& facts,
                                          const devices::Settings& settings) {
     std::vector<std::string> lines;

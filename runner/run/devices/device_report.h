@@ -11,7 +11,7 @@
 
 namespace compat::run {
 
-// What is known besides the probes' answers.
+// Facts besides the probes' answers.
 struct HostFacts {
     devices::DeviceCapabilities cpu;  // as the operating system describes it
     std::string torch_version;        // empty: no torch
@@ -20,7 +20,7 @@ struct HostFacts {
     std::string simulated;            // "mps", "cuda"; empty: nothing is simulated
 };
 
-// Of this process and this environment.
+// Facts of this process and this environment.
 [[nodiscard]] HostFacts host_facts(const std::optional<prepare::Environment>& environment,
                                    const std::string& simulated);
 

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 
-// Of another type than expected: absent.
+// A value of another type than expected counts as absent.
 std::string text_of(const Json& object, const char* key) {
     const auto found = object.find(key);
     return found != object.end() && found->is_string() ? found->get<std::string>() : "";

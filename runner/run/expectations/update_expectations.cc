@@ -16,7 +16,7 @@ using analysis::ExpectationChange;
 
 namespace {
 
-// What the run said of its own entries when it began.
+// Takes `selected` from the entries that the run stored when it began.
 void take_selected(std::vector<Expectation>& entries, const store::RunInfo& info) {
     const auto stored = analysis::from_stored(info.expectations);
     for (Expectation& entry : entries)

@@ -25,7 +25,7 @@ constexpr const char* kFolder = "isolation";
 constexpr const char* kTmpNote = "tmp";  // a file with the path of TMPDIR
 constexpr std::string_view kTmpName = "tmp";
 
-// Of the account, and what HOME says.
+// The account's home, and HOME if it differs.
 std::vector<fs::path> homes_of_user() {
     std::vector<fs::path> homes;
     const passwd* user = ::getpwuid(::getuid());
@@ -41,10 +41,10 @@ fs::path without_slash(const fs::path& path) {
     return normal.has_filename() || !normal.has_relative_path() ? normal : normal.parent_path();
 }
 
-// Of an environment: the folder of bin/python.
+// The environment's folder, which has bin/python.
 fs::path prefix_of(const fs::path& python) { return python.parent_path().parent_path(); }
 
-// What a killed runner left.
+// Removes the files that a killed runner left.
 void remove_leftovers(const fs::path& folder) {
     const auto note = read_file(FileBelow(folder, kTmpNote));
     const fs::path tmp = note.value_or("");

@@ -39,7 +39,7 @@ class Isolation {
     [[nodiscard]] std::shared_ptr<const exec::Sandbox> sandbox() const { return sandbox_; }
     // In the TMPDIR of a sandbox that is gone.
     void add_left(const exec::LeftFiles& left);
-    // Of the tests, until now.
+    // Files that the tests have written until now.
     [[nodiscard]] std::vector<WrittenFiles> writes() const;
 
   private:
@@ -59,7 +59,7 @@ class Isolation {
 // Whether the settings leave the children the network.
 [[nodiscard]] bool has_network(const Ready& ready);
 
-// What the settings make of the children, for the parsers of what they leave.
+// The children's isolation by the settings, for the parsers of their files.
 [[nodiscard]] parsers::Isolation isolation_of(const Ready& ready);
 
 }  // namespace compat::run

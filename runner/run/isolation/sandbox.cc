@@ -28,10 +28,11 @@ struct FreshFolder {
 // does not close: D-Bus, Docker.
 constexpr std::array<FreshFolder, 4> kFresh{
     {{kSandboxTmp, "1777"}, {"/var/tmp", "1777"}, {"/dev/shm", "1777"}, {"/run", "0755"}}};
-// What resolves names, of what is in /run.
+// The folders in /run that name resolution needs.
 constexpr std::array<std::string_view, 3> kResolvers{"/run/systemd/resolve", "/run/resolvconf",
                                                      "/run/NetworkManager"};
-// Of the user's home: credentials, and sockets of agents. docs/guide/isolation.md lists them.
+// Hidden in the user's home: credentials, and sockets of agents. docs/guide/isolation.md lists
+// them.
 constexpr std::array<std::string_view, 17> kHidden{".ssh",
                                                    ".gnupg",
                                                    ".aws",
@@ -49,7 +50,7 @@ constexpr std::array<std::string_view, 17> kHidden{".ssh",
                                                    ".cargo/credentials.toml",
                                                    ".password-store",
                                                    ".cache/huggingface/token"};
-// Of the devices of an accelerator, names begin so.
+// Names of an accelerator's devices begin so.
 constexpr std::array<std::string_view, 3> kDevices{"nvidia", "kfd", "dri"};
 
 // docs/guide/isolation.md repeats both.
@@ -198,7 +199,7 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
         made->of_server = {"--bind", plan.attempts, plan.attempts};
         mounts.keep(plan.attempts);
     }
-    // Made by --dev, in memory and without a limit. What is mounted below it is as before.
+    // Made by --dev, in memory and without a limit. Mounts below it stay as they are.
     add(words, {"--remount-ro", "/dev"});
     made->argv = std::move(words);
     made->init = {program_path().string()};

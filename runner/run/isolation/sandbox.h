@@ -16,8 +16,8 @@
 namespace compat::run {
 
 struct SandboxPlan {
-    // What the children see of the host, read-only, also where it lies in a folder that is the
-    // sandbox's own (/tmp): the source, the environment, the runner.
+    // Files of the host that the children see read-only: the source, the environment, the runner.
+    // They see them even below a folder that is the sandbox's own (/tmp).
     std::vector<std::filesystem::path> visible;
     // Holds the folders of all attempts, of which each child may write to its own. Empty: none.
     std::filesystem::path attempts;
@@ -42,7 +42,7 @@ inline constexpr const char* kSandboxHome = "/run/home";
 // Makes one and forks in it, as a run does. Errors: environment, and what to do.
 [[nodiscard]] Expected<void> check_sandbox();
 
-// Of the runner's own variables those that a sandbox lets in.
+// The inherited variables that a sandbox lets in.
 [[nodiscard]] plan::Variables variables_for_sandbox(const plan::Variables& inherited, bool network);
 
 }  // namespace compat::run

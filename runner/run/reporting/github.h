@@ -1,5 +1,5 @@
-// What a GitHub Actions step gets of a run: annotations on stdout, and its summary. Not for their
-// content (reports/ci/github.h, reports/markdown/markdown.h).
+// The output of a run for a GitHub Actions step: annotations on stdout, and its summary. Not for
+// their content (reports/ci/github.h, reports/markdown/markdown.h).
 #pragma once
 
 #include <vector>

@@ -15,7 +15,7 @@
 
 namespace compat::run {
 
-// What was asked for besides the default formats.
+// Reports that were requested besides the default formats.
 struct ExtraReports {
     std::vector<reports::RenderedFile> files;
     bool issue_text = true;           // as ReportModel::issue_texts

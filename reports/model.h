@@ -332,7 +332,7 @@ struct ModelOptions {
     std::filesystem::path report_folder;  // relative links start here
     OtherRuns other_runs{};               // for attribution
     PastRuns past_runs{};                 // for histories
-    // Masked in all text that a suite wrote, but the names of tests (base/secrets.h).
+    // Masked in all text that a suite wrote, but the names of tests (runner/base/secrets.h).
     std::vector<std::string> secrets = own_secret_values();
     bool may_copy = true;  // as LinkSource::may_copy
 };

@@ -1,6 +1,6 @@
 // The failures of a run as Markdown: one entry for what one change removes, with one traceback, one
 // command and a short list of tests. Keeps no more than it shows. Not for what follows from them
-// (first_steps.h) nor for the page (markdown.cc).
+// (overview/first_steps.h) nor for the page (markdown.cc).
 #pragma once
 
 #include <cstdint>

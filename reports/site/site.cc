@@ -130,7 +130,7 @@ Json counts_of(const SiteModule::Counts& counts) {
 }  // namespace
 
 char strip_letter(parsers::State state, bool retried) {
-    // As on the terminal (display/history_strip.h); in the order of the states.
+    // As on the terminal (runner/display/history_strip.h); in the order of the states.
     constexpr std::string_view kLetters = ".FEsxXCT-";
     static_assert(kLetters.size() == parsers::kStateNames.size());
     return retried ? 'r' : kLetters[static_cast<std::size_t>(state)];

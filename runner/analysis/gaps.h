@@ -1,5 +1,5 @@
 // Finds gaps (runner/base/gap.h) in a run's records, counts the tests they block, and decides when
-// one is closed. Pure. Not for gaps in torch itself (gap_scan.h) nor for storing them
+// one is closed. Pure. Not for gaps in torch itself (scan/gap_scan.h) nor for storing them
 // (runner/store/gaps.h).
 #pragma once
 

@@ -1,5 +1,5 @@
 // Noise: tests whose results differ between runs that differ in nothing (A/A, `--repeat`). Not for
-// printing them after such runs (run_suite.cc).
+// printing them after such runs (runner/run/run_suite.cc).
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,8 @@
 
 namespace compat::exec {
 
-// Follows a growing events file, with bounded cost whatever a test writes there (line_reader.h).
+// Follows a growing events file, with bounded cost whatever a test writes there
+// (base/line_reader.h).
 class ProgressReader {
   public:
     // With a key, lines without its MAC are ignored (base/line_mac.h).

@@ -27,7 +27,7 @@ struct Match {
 
 // The ids that select a test: its own, its function without parameters, its classes; in GoogleTest
 // also the names in the source (`Suite::Test` for `Some/Suite::Test/0`). The harness has the same
-// rule (recorder.py, gtest_text.py).
+// rule (recorder.py and gtest_text.py in harness/_compat_harness).
 [[nodiscard]] std::vector<std::string> selecting_ids(std::string_view id, Framework framework);
 
 // Whether `path` belongs to the group.

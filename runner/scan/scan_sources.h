@@ -1,5 +1,5 @@
 // Scans Python sources for what they use CUDA for, and marks what ran by device records. Runs
-// runner/harness/scan. Not for what a scan is (analysis/cuda_scan.h), nor for replacements
+// runner/harness/scan. Not for what a scan is (analysis/scan/cuda_scan.h), nor for replacements
 // (fix_sources.h).
 #pragma once
 

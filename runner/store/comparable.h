@@ -10,8 +10,8 @@
 
 namespace compat::store {
 
-// The values of the fields that separate runs, in their order (run_fields.h). Comparable runs have
-// equal keys, and the earlier one `covers` the other.
+// The values of the fields that separate runs, in their order (base/run/run_fields.h). Comparable
+// runs have equal keys, and the earlier one `covers` the other.
 using ComparableKey = std::vector<std::string>;
 
 // Calls `see(column, value)` for each of them. `column`: an SQL expression over `run` joined with

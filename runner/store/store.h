@@ -102,7 +102,7 @@ using ReadModules = std::function<Expected<void>(const ModuleVisitor&)>;
 // Tests of a run by the state of their last attempt, indexed by parsers::State.
 using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
 
-// One line of the list of runs: without the fields that lists leave out (run_fields.h).
+// One line of the list of runs: without the fields that lists leave out (base/run/run_fields.h).
 struct RunSummary : RunInfo {
     bool imported = false;
     std::optional<RunEnd> end;  // without its mismatches and writes

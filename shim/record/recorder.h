@@ -1,5 +1,5 @@
 // Counts what the shim did, by source line. Kernels, hooks and Python remedies use one recorder. It
-// knows no file and no format: record.py takes the rows and writes them.
+// knows no file and no format: compat_shim/record.py takes the rows and writes them.
 //
 // The GIL guards the state. Threads that Python does not know have no calling line. They are
 // counted separately under a mutex, so that they never have to become Python threads.

@@ -8,7 +8,7 @@
 // that an op calls (a custom op's body, a TorchDispatchMode). Two kinds of remaining requests are
 // left alone: calls that C++ makes between two ops (torch.tensor fills a CPU tensor that it moves
 // afterwards), and callers inside torch that need host memory, such as a backward pass
-// (python/compat_shim/host_callers.py).
+// (python/compat_shim/redirect/host_callers.py).
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

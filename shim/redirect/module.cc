@@ -93,7 +93,7 @@ py::object default_generator() {
     return py::reinterpret_borrow<py::object>(generator);
 }
 
-// By the type of device, as record.py writes them.
+// By the type of device, as compat_shim/record.py writes them.
 py::dict take_kernel_counts() {
     py::dict counts;
     if (const auto allocations = take_accelerator_allocations())

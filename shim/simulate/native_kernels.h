@@ -18,10 +18,11 @@ void add_sparse_kernels(torch::Library& sparse);
 void add_compressed_kernels(torch::Library& compressed);
 void add_quantized_kernels(torch::Library& quantized);
 
-// Kernels that CUDA has and the CPU lacks (cuda_kernels.cc, cuda_lu.cc).
+// Kernels that CUDA has and the CPU lacks (kernels/cuda_kernels.cc, kernels/cuda_lu.cc).
 void add_cuda_kernels(torch::Library& dense);
 void add_lu_kernels(torch::Library& dense);
-// SyncBatchNorm's steps, and fused attention (sync_batch_norm.cc, fused_attention.cc).
+// SyncBatchNorm's steps, and fused attention (kernels/sync_batch_norm.cc,
+// kernels/fused_attention.cc).
 void add_sync_batch_norm_kernels(torch::Library& dense);
 void add_fused_attention(torch::Library& dense);
 // scaled_dot_product_attention on CUDA: with the fused kernel that CUDA would choose, or with the
@@ -31,13 +32,13 @@ void add_fused_attention(torch::Library& dense);
                                         const at::Tensor& value,
                                         const std::optional<at::Tensor>& bias, double dropout,
                                         bool causal, std::optional<double> scale, bool grouped);
-// torch.distributed on simulated CUDA (collectives.cc).
+// torch.distributed on simulated CUDA (kernels/collectives.cc).
 void add_collectives();
-// Attention of MPS where no gradient is wanted (attention.cc).
+// Attention of MPS where no gradient is wanted (kernels/attention.cc).
 void add_attention_kernels(torch::Library& dense);
-// Products with weights of four bits, for either device (int4.cc).
+// Products with weights of four bits, for either device (kernels/int4.cc).
 void add_int4_kernels();
-// Whole layers of recurrent networks, for either device (recurrent.cc).
+// Whole layers of recurrent networks, for either device (kernels/recurrent.cc).
 void add_recurrent_kernels(torch::Library& dense);
 
 }  // namespace compat::shim::simulate

@@ -1,5 +1,5 @@
 """Every public name of torch.cuda: how it is called and what it must answer. Data for
-test_names.py, like other_answers.py.
+tests/test_names.py, like other_answers.py.
 
 name → (call, expected). `expected` is the answer's type, a test of the answer, or the answer.
 """

@@ -217,7 +217,7 @@ bool write_text(int folder, const std::string& path, const std::string& text) {
     return written;
 }
 
-// As namespaces.py does for forked children. Empty: it works.
+// As harness/_compat_harness/namespaces.py does for forked children. Empty: it works.
 std::string try_to_nest(int processes) {
     const bool root = processes >= 0;
     const std::string own = root ? "self/" : "/proc/self/";

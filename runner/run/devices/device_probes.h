@@ -29,7 +29,7 @@ struct ProbeRequest {
     std::optional<prepare::Environment> environment;  // of the Python with the frameworks
     std::filesystem::path shim_library;               // with it PyTorch is asked
     plan::Variables shim_variables;                   // of a process with simulated devices
-    std::filesystem::path script;                     // device_probes.py
+    std::filesystem::path script;                     // prepare/device_probes.py
 };
 
 // Seconds until a probe is ended, and until it is killed: 20 together.

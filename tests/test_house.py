@@ -315,12 +315,12 @@ def test_a_library_links_and_includes_only_along_its_arrows(folder):
     assert included <= allowed
 
 
-# What a folder of the shim may include of its others (docs/design/shim.md).
+# The other folders of the shim that a folder may include (docs/design/shim.md).
 SHIM_ARROWS = {
     "policy": set(), "runtime": set(), "record": {"runtime"}, "devices": {"policy"},
     "redirect": {"policy", "runtime", "record"}, "simulate": {"runtime", "record"},
 }
-# What a package of shim/python/compat_shim may import of its others.
+# The other packages of shim/python/compat_shim that a package may import.
 SHIM_PACKAGE_ARROWS = {"cuda": set(), "redirect": {"cuda"}, "simulate": {"cuda"}}
 
 
@@ -427,3 +427,47 @@ def test_a_schema_is_a_schema(name):
     import jsonschema
     schema = json.loads((ROOT / f"reports/schemas/{name}.schema.json").read_text())
     jsonschema.validators.validator_for(schema).check_schema(schema)
+
+
+COMMENTED = ("runner", "reports", "suites", "shim")
+BEGINS_BADLY = re.compile(r"(?:\A|[.:;!?]\s|\n\s*\n|\n\s*- )\s*(?:What|Of|That)\b(?!')")
+FILE_NAME = re.compile(r"(?<![\w/.<-])((?:[a-z0-9_-]+/)*[a-z0-9_]+\.(?:h|cc))\b(?!/)")
+# Files of other projects, examples and files that the build writes.
+NOT_OURS = {"a.cc", "argcheck.cc", "bsd/sys/proc_info_private.h", "sdp_utils_cpp.h", "web_assets.cc"}
+
+
+def comments(text, suffix):
+    """The line and text of each comment and docstring; adjacent lines are one comment."""
+    mark = "#" if suffix == ".py" else "//"
+    for found in re.finditer(rf"(?:^[ \t]*{mark}.*\n?)+|(?<=\s){mark} .*", text, re.M):
+        yield text.count("\n", 0, found.start()) + 1, re.sub(rf"^\s*{mark} ?", "", found[0], flags=re.M)
+    if suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (words := ast.get_docstring(node)):
+                yield node.body[0].lineno, words
+
+
+def commented_sources():
+    for source in sources(*COMMENTED, suffixes=(".cc", ".h", ".py")):
+        if "node_modules" not in source.parts:
+            for line, words in comments(source.read_text(), source.suffix):
+                yield source, line, words
+
+
+def test_no_sentence_of_a_comment_begins_with_what_of_or_that():
+    bad = ["// A size.\n//   Of a file.\n", "int a;  // What it is.\n", "def f():\n    '''One: That of x.'''\n", "# - a\n# - Of b\n"]
+    good = ["// Says what\n// it is of.\n", 'int What;  // "Of": that.\n', "a = 1  # That's all.\n", "class What:\n    '''It.'''\n"]
+    begins_badly = [any(BEGINS_BADLY.search(words) for _, words in comments(text, ".py" if "#" in text or "'''" in text else ".cc"))
+                    for text in bad + good]
+    assert begins_badly == [True] * len(bad) + [False] * len(good)
+    found = [f"{source.relative_to(ROOT)}:{line}" for source, line, words in commented_sources() if BEGINS_BADLY.search(words)]
+    assert found == []
+
+
+def test_files_that_comments_name_exist():
+    """Named from the root, from shim/, or from a folder that the source is in."""
+    assert FILE_NAME.findall("as b_c.h and a/b.cc, not <mach-o/d.h>, ATen/E.h or x.hpp") == ["b_c.h", "a/b.cc"]
+    found = [f"{source.relative_to(ROOT)}:{line}: {name}" for source, line, words in commented_sources()
+             for name in FILE_NAME.findall(words) if name not in NOT_OURS
+             and not any((folder / name).exists() for folder in (*source.parents, ROOT / "shim"))]
+    assert found == []

@@ -1,9 +1,9 @@
 """affected.py BUILD [BASE]: names the tests that a change can affect, for tests/run_all.sh --changed.
 
 A change is what differs from the commit BASE (default: HEAD), new files included. A line of output is
-`program NAME`, a test of ctest's, or `file PATH`, a test file for pytest. What a program is compiled from
-is read from ninja; what a test file imports, from its syntax tree. What reads files as it runs is named
-with more files than it reads, never with fewer.
+`program NAME`, a test of ctest's, or `file PATH`, a test file for pytest. A program's sources are
+read from ninja, and a test file's imports from its syntax tree. For a test that reads files as it
+runs, more files count than it reads, never fewer.
 """
 
 import ast
@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 CPP = (".cc", ".h")
 # Tests of these invariants read the whole tree.
 ALWAYS = ("tests/test_house.py",)
-# What a folder's test files run, beside what they import.
+# Files that a folder's test files run, beside their imports.
 RUN = {
     "tests/e2e": ("CMakeLists.txt", "cmake", "parsers", "reports", "runner", "shim", "suites", "tests/children"),
     "tests/harness": ("runner/harness",),
@@ -82,7 +82,7 @@ def programs(build, changed):
 
 @functools.cache
 def names_in(path):
-    """What a Python file imports, and what it imports from there, which may be modules."""
+    """The modules that a Python file imports, and the names from them, which may be modules."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

@@ -161,7 +161,7 @@ TEST(Verdicts, ARowThatNothingRanCountsOnlyInTheLastAttempt) {
     EXPECT_EQ(states(attempts.merged().record), "m::a=crashed m::b=passed ");
 }
 
-// What an attempt leaves that was stopped before its module had imported torch: the shim waits.
+// The record of an attempt that was stopped before its module had imported torch: the shim waits.
 ModuleRecord stopped_early() {
     ModuleRecord made = record(ModuleOutcome::interrupted, {{"m::<module>", not_run, true}});
     made.framework.clear();
@@ -235,14 +235,14 @@ TEST(Verdicts, EachFieldIsMergedByItsRule) {
         EXPECT_EQ(states(made), "m::a=passed m::b=passed ");
         EXPECT_EQ(made.collected, 2);
         EXPECT_EQ(made.diagnostics.size(), 2u);
-        // Of a test, what its deciding attempt recorded; outside of tests, what each did.
+        // For a test, its deciding attempt's events; outside of tests, those of each attempt.
         std::string events;
         for (const auto& event : made.device_events) events += event.test + "=" + event.op + " ";
         EXPECT_EQ(events, "=1 m::b=1 =2 m::a=2 ");
         EXPECT_EQ(made.kernels.size(), 4u);
         EXPECT_EQ(made.collectives.size(), 4u);
         EXPECT_EQ(made.optimizer_steps.size(), 4u);
-        // Of one process: no record of several has them.
+        // Facts of one process: no record of several has them.
         EXPECT_TRUE(made.ready);
         EXPECT_FALSE(made.finished || made.forked || made.from_text || made.closing);
     }

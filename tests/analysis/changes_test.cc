@@ -22,7 +22,7 @@ ComparedTest broken(std::string_view signature,
 }
 ComparedTest flaky_pass() { return {State::passed, {}, {}, true}; }
 
-// What the specification says of every pair of states, written out.
+// The specification for every pair of states, written out.
 constexpr State kGood[] = {State::passed, State::xfailed, State::xpassed};
 constexpr State kBroken[] = {State::failed, State::errored, State::crashed};
 constexpr State kIdle[] = {State::skipped, State::not_run};

@@ -64,7 +64,7 @@ TEST(Collectives, SitesAddUpOverTestsAndThoseWithMostBytesAreFirst) {
 }
 
 TEST(Collectives, AWorldsStepsAreDividedByItsRanks) {
-    // Of 2 ranks, one ended a step early; another test had 4 ranks and 3 steps.
+    // One of 2 ranks ended a step early; another test had 4 ranks and 3 steps.
     const auto figures =
         figures_of({{"", "barrier", "0", 4, {"", 0}, 1, 0}}, {{"", 2, 9 + 10}, {"t", 4, 12}});
     EXPECT_EQ(figures.rank_steps, 31);

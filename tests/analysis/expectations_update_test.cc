@@ -1,4 +1,4 @@
-// What `expect update` changes, and what it leaves.
+// Tests which entries `expect update` changes, and which it leaves.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -157,7 +157,6 @@ TEST_F(LogExcerptTest, OnlyFilesOfTheRunAreRead) {
     EXPECT_THAT(to_line(device.error()), HasSubstr("not a regular file"));
 }
 
-// Of several tests in one reading as of each alone.
 TEST_F(LogExcerptTest, TestsOfOneLogGetWhatEachGetsAlone) {
     std::string many;
     for (int i = 0; i < 300; ++i)

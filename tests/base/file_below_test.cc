@@ -22,7 +22,7 @@ class FileBelowTest : public testing::Test {
         tree.write("users/file", "the user's");
         fs::create_directories(run);
     }
-    // What an error says, or the file's text.
+    // The error's text, or the file's.
     [[nodiscard]] std::string read(const fs::path& name) const {
         const auto text = read_file(FileBelow(run, name));
         return text ? *text : to_line(text.error());

@@ -41,7 +41,7 @@ class FileTree : public testing::Test {
         }
         ::close(at);
     }
-    // What `work` adds to the memory of this process, in KiB, with few descriptors; -1: it failed.
+    // The memory that `work` adds to this process, in KiB, with few descriptors; -1: it failed.
     static long memory_of(const std::function<bool()>& work) {
         int ends[2];
         EXPECT_EQ(::pipe(ends), 0);

@@ -6,7 +6,7 @@
 namespace compat {
 namespace {
 
-// Of Python: hashlib.blake2b(text, key=key, digest_size=16).hexdigest()
+// In Python: hashlib.blake2b(text, key=key, digest_size=16).hexdigest()
 TEST(LineMac, IsPythonsBlake2b) {
     const std::string key(32, 'k');
     std::string text;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a default device set by the shim costs a call that makes a tensor and names no device.
+"""The cost of the shim's default device for a call that makes a tensor and names no device.
 
     default_device.py [--rounds N] [--chunks N]
 

@@ -1,4 +1,4 @@
-// What the rules make of a corpus of failures, and how fast.
+// Applies the rules to a corpus of failures, and measures their speed.
 //
 //     diagnosis CORPUS.jsonl [RULE]
 //

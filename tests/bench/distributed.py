@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a training step over several ranks costs with the backend "nccl" on simulated CUDA devices,
+"""The cost of a training step over several ranks with the backend "nccl" on simulated CUDA devices,
 beside the same step with gloo on the CPU, in one run.
 
     distributed.py [--ranks N] [--chunks N] [--steps N] [--json FILE]
@@ -154,8 +154,8 @@ def compare_steps(ranks, way, chunks, bound=None):
 
 
 def growth(ranks, steps):
-    """What a rank's memory grows by in `steps` of DDP, in MB, after as many: torch's own caches
-    fill in the first, with gloo as with nccl."""
+    """The growth of a rank's memory in `steps` of DDP, in MB, after the same number of steps
+    before: torch's own caches fill in those, with gloo as with nccl."""
     group = Group(True, ranks)
     first = group.train("ddp 64", steps)[1]
     grown = group.train("ddp 64", steps)[1] - first
@@ -164,7 +164,7 @@ def growth(ranks, steps):
 
 
 def largest_difference():
-    """Of the losses on 1, 2 and 4 devices, over all ways."""
+    """The largest difference of the losses on 1, 2 and 4 devices, over all ways."""
     trained = {}
     for ranks in (1, 2, 4):
         group = Group(True, ranks)

@@ -168,7 +168,7 @@ std::int64_t rss_anon_kib() {
     return 0;
 }
 
-// Of the one thread there is: a busy machine does not count.
+// The only thread's time, which does not grow on a busy machine.
 double cpu_seconds() {
     timespec time{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

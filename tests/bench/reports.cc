@@ -30,7 +30,7 @@ std::string path_of(int module) {
     return fmt::format("tests/{}/test_{:02}.py", module % 2 ? "nn" : "ops", module);
 }
 
-// What another number gives again, like a hash; the bench is equal each time.
+// A number like a hash of `number`, so that the bench is equal each time.
 unsigned mixed(unsigned number) {
     number = (number ^ (number >> 16U)) * 0x45d9f3bU;
     number = (number ^ (number >> 16U)) * 0x45d9f3bU;
@@ -142,7 +142,7 @@ void fill(store::Store& store, const fs::path& root, int tests) {
     good(added);
 }
 
-// Of this process, in all.
+// This process's time since its start.
 double cpu_seconds() {
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);

@@ -58,7 +58,7 @@ def make_suite(folder, modules, tests):
 
 
 class Template:
-    """What a real shard wrote of one module: its files, and its lines of the record."""
+    """A real shard's output for one module: its files, and its lines of the record."""
 
     def __init__(self, folder, module):
         self.module = module

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the shim costs, beside what the same would cost in Python, all in one run.
+"""The cost of the shim, beside the cost of the same in Python, all in one run.
 
     shim.py [--rounds N] [--chunks N] [--json FILE]
 
@@ -26,10 +26,10 @@ from child import Child
 
 VARIANTS = ("nothing", "again", "shim", "function mode", "dispatch mode")
 
-# What the shim may add at most, in µs; 0.05 is what can be told from nothing on a quiet machine.
+# The most that the shim may add, in µs; 0.05 can be told from nothing on a quiet machine.
 FREE, FACTORY, UNBOUND = "no Device argument: +0", "factory: +0.6 µs", ""
 LIMITS = {FREE: 0.05, FACTORY: 0.6}
-# Name, calls a chunk, bound. What is called is in shim_child.py, under the same name.
+# Name, calls a chunk, bound. The calls are in shim_child.py, under the same names.
 OPS = (
     ("add", 100, FREE),
     ("size", 400, FREE),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a training step costs on a simulated device, beside the same step on the CPU, in one run.
+"""The cost of a training step on a simulated device, beside the same step on the CPU, in one run.
 
     training.py [--chunks N] [--steps N] [--json FILE]
 

@@ -183,7 +183,7 @@ Rows refusals() {
     const auto all = rules();
     for (const auto& section : all["refusals"])
         for (const auto& rule : section["rules"]) {
-            // What is filled in from arguments is C++ (refusals.py).
+            // Fields that are filled in from arguments are C++ (refusals.py).
             static const std::regex filled(R"(\{[^{}]*\W[^{}]*\})");
             const std::string text =
                 rule.contains("text")

@@ -19,7 +19,7 @@ std::string text_of(const std::string& path) {
     return read_file(std::filesystem::path(COMPAT_SOURCE_DIR) / path).value();
 }
 
-// What the pattern's first group matches, each once.
+// The matches of the pattern's first group, each once.
 std::vector<std::string> names_in(const std::vector<std::string>& files, const char* pattern) {
     std::vector<std::string> names;
     const std::regex regex(pattern);

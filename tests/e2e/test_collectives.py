@@ -72,7 +72,8 @@ def test_exec_shows_bytes_a_step_and_the_model_of_their_time(runner, python, tmp
     assert summary and summary[1] == f"{each / 1024:.1f} KiB", ran.err
     assert re.search(r"\n +10  all_reduce +39\.1 KiB +group 0 \(2 ranks\)  train\.py:15\n", ran.err), ran.err
     assert re.search(r"\n +10  barrier +0 B +group 0 \(2 ranks\)  train\.py:16\n", ran.err), ran.err
-    # Of two ranks, a ring carries all of an all_reduce and of a broadcast, and half of an all_gather.
+    # With two ranks, a ring carries all of an all_reduce and of a broadcast, and half of an
+    # all_gather.
     carried = sum(row["bytes"] * (0.5 if row["op"].startswith("all_gather") else 1) for row in calls) / 10
     modelled = re.search(MODEL.format(25.5, 0), ran.err)
     assert modelled and float(modelled[1]) == pytest.approx(carried / 25.5e9 * 1e3, rel=0.01), ran.err

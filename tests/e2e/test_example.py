@@ -15,7 +15,7 @@ GUIDE = (ROOT / "docs" / "guide" / "worked-example.md").read_text()
 
 
 def printed(command):
-    """What the guide shows below a command."""
+    """The output that the guide shows below a command."""
     return re.search(rf"^\$ {re.escape(command)}\n(.*?)^```", GUIDE, re.M | re.S).group(1)
 
 

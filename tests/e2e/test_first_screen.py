@@ -140,7 +140,7 @@ def test_76_failures_are_short_and_hostile_names_break_no_table(history):
     for name in ("a|b", "<b>", "](http://evil.example)", "*_#"):
         assert f"tests/test_a.py::test_needs_the_network[{name}]" in shown, name
     assert "b" not in parser.tags and 'href="http://evil.example' not in page
-    # What is left out for a small page is said.
+    # The page says what is left out to keep it small.
     small = ran[1][1].parent.parent.parent / "small"
     runner = history[0]
     assert runner("report", ran[1][1].name, "--out", small, "--format", "md", "--max-bytes", "6000").code == 0

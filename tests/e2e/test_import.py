@@ -295,7 +295,8 @@ def test_an_import_to_a_full_disk_is_an_error(program, ci_results, tmp_path):
 
 
 def test_a_file_that_is_emptied_meanwhile_is_no_crash(program, tmp_path):
-    """As a job that begins anew, or a rotated log, does. What it held when it was copied counts."""
+    """A job that begins anew, or a rotated log, does so. The content at the time of the copy
+    counts."""
     text = "".join(f"test_{n} (t.A.test_{n}) ... ok\n" for n in range(1000)) * 1000
     for delay in (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1):
         (tmp_path / "ci.log").write_text(f"{text}\n{'-' * 70}\nRan 1000000 tests in 1s\n\nOK\n")
@@ -441,7 +442,7 @@ def test_the_logs_of_a_run_say_as_text_what_its_events_do(runner, states_copy):
         made = runner("import", log)
         if made.code == 2:
             continue  # of a module that ended without a word
-        # Of the test in which a process ended, its log does not say how.
+        # A log does not say the state of the test in which its process ended.
         found = {test: state for test, state in states(made.report).items() if "::<" not in test and state != "not_run"}
         assert found.items() <= told.items(), log
 

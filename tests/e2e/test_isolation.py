@@ -24,7 +24,8 @@ P, F, E = "passed", "failed", "errored"
 # The sandbox has a /tmp of its own, and the tests' folders are below the checkout.
 OUTSIDE = "No such file or directory: " if ROOT.is_relative_to("/tmp") else "Read-only file system: "
 
-# What each test is to get: under off, tree and sandbox; in the sandbox with its cause and words of its message.
+# The expected states of each test under off, tree and sandbox; in the sandbox with its cause and
+# words of its message.
 EXPECTED = {
     "test_source.py::Source::test_adds_a_file": (P, P, P),
     "test_source.py::Source::test_changes_a_file": (P, P, P),
@@ -63,7 +64,8 @@ def files_below(folder):
 
 
 class Host:
-    """What the suite is let loose on: a home with a key, a process, a server, folders that are not temporary."""
+    """A host for the suite to attack: a home with a key, a process, a server, folders that are not
+    temporary."""
 
     def __init__(self, program, folder):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="isolation-", dir=ROOT / "build"))
@@ -225,7 +227,7 @@ def test_diagnosis_and_rerun_stay_in_the_sandbox(host):
 
 
 def ends_of(result):
-    """What the runner noticed of the ends of test_ends.py, without process ids and times."""
+    """The ends that the runner noticed in test_ends.py, without process ids and times."""
     tests = {id.rpartition("::")[2]: case for id, case in cases_of(result).items() if id.startswith("test_ends.py")}
     ended = [case for case in tests.values() if case["state"] != "passed"]
     return {

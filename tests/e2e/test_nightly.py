@@ -124,7 +124,7 @@ def test_each_night_says_what_broke_since_when_and_what_changed(runner, matrix):
         assert test["new"] and test["first_bad"]["run"] == cpu["run"] and test["last_good"]["run"] == cpu["baseline"]
     assert "broken since this night:" in second.out and "first bad " + cpu["run"] in second.out
 
-    # What is known to be flaky does not fail the night. The rest was broken before.
+    # A test that is known to be flaky does not fail the night. The rest was broken before.
     (matrix / "flip").unlink()
     night(runner, matrix)
     (matrix / "flip").touch()
@@ -209,7 +209,7 @@ def test_a_clock_that_was_ahead_hides_no_night(runner, matrix):
     assert cell["run"] in kept and old["run"] not in kept
     done = runner("nightly", "nightly.json", "--resume")
     assert done.code == 2 and "the latest night has ended" in done.err
-    # What began last is resumed, not what is dated last.
+    # The night that began last is resumed, not the one that is dated last.
     summary_file = nights / "latest/summary.json"
     summary_file.write_text(json.dumps({**second, "finished": None}))
     done = runner("nightly", "nightly.json", "--resume")

@@ -288,7 +288,8 @@ def test_a_shard_whose_record_is_lost_says_so_whatever_the_scheduler_says(runner
 
 
 def test_two_starts_of_a_shard_leave_one_record(runner, program, planned, five, tmp_path):
-    """What Slurm starts again may still be at work elsewhere: it has the lock, and its record may be empty yet."""
+    """A shard that Slurm starts again may still be at work elsewhere: it has the lock, and its
+    record may be empty yet."""
     plan = planned(five, 1)
     folder = tmp_path / "results/runs" / f"{plan['id']}-1"
     folder.mkdir(parents=True)

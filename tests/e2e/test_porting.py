@@ -170,7 +170,7 @@ def test_a_suite_is_compared_on_plain_cpu_and_simulated_devices(runner, python, 
     assert rules["test_two_devices", "cuda"] == "device-only" and rules["test_two_devices", "cuda_on_mps"] == "same-on-cuda"
     assert columns["cuda"]["exercised"] == 10, "all that name DEVICE, but for what is not simulated"
 
-    # What breaks on CUDA, too, comes first; then float64: test_double, the module and
+    # Causes that break on CUDA, too, come first; then float64: test_double, the module and
     # test_eig_then_double (with fallback) need it.
     assert [c["judgement"] for c in written["causes"] if c["group"] == "loss" and c["breaks_alike"]] == [
         "device_handling", "device_asserted", "unexplained", "random"]

@@ -165,7 +165,7 @@ def test_prune_deletes_all_but_the_newest_runs(runner, python, suite):
     assert run_ids(runner) == ids[:3] and {p.name for p in (results / "runs").iterdir()} == set(ids[:3])
     assert not (results / ".deleted").exists()
     assert "        F.\n" not in runner("show", CASE).out and "        .F\n" in runner("show", CASE).out
-    # What stays can be used as before.
+    # The other runs can be used as before.
     assert runner("reparse", ids[2]).code == 0 and runner("report", ids[2]).code == 0
     with sqlite3.connect(results / "runner.db") as database:
         assert database.execute("pragma integrity_check").fetchall() == [("ok",)]

@@ -1,5 +1,6 @@
-"""Tests what a sandbox leaves a test of the kernel: /proc, kinds of sockets, folders in memory. What a test does to the host's
-files and processes: test_isolation.py. Nothing here writes to the kernel: the tests only open."""
+"""Tests what a sandbox leaves a test of the kernel: /proc, kinds of sockets, folders in memory.
+test_isolation.py is about the host's files and processes. Nothing here writes to the kernel: the
+tests only open."""
 import json
 import os
 import shutil

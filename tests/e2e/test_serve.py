@@ -60,7 +60,7 @@ class Server:
         return json.loads(body)
 
     def raw(self, data):
-        """What the server answers to these bytes, and that it then closes the connection."""
+        """The server's answer to these bytes; checks that it then closes the connection."""
         with socket.create_connection((self.host, self.port), timeout=10) as connection:
             connection.sendall(data)
             return b"".join(iter(lambda: connection.recv(65536), b""))

@@ -1,7 +1,6 @@
 """The examples of docs/guide/shards.md: each is taken from the page and run as far as it can be here.
 
-What the schedulers themselves do is a loop: over the matrix, the completion indexes, or the array.
-"""
+A loop stands for the schedulers: over the matrix, the completion indexes, or the array. """
 import json
 import os
 import pathlib

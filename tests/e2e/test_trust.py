@@ -1,5 +1,5 @@
-"""What tests, and folders of other machines, can make the runner open: only regular files of the run. A planted link
-leads to a file of the test's own."""
+"""Tests, and folders of other machines, can make the runner open only regular files of the run. A
+planted link leads to a file of the test's own."""
 import json
 import os
 import pathlib

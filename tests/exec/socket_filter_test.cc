@@ -51,7 +51,7 @@ TEST(SocketFilter, RefusesOthersAsAKernelWithoutThem) {
                   return ::socketpair(AF_TIPC, SOCK_SEQPACKET, 0, ends);
               }),
               EAFNOSUPPORT);
-    // Of an int the kernel takes the lower half.
+    // The kernel takes the lower half of an int.
     EXPECT_EQ(error_under_filter([] {
                   return ::syscall(SYS_socket, (1L << 32) + AF_VSOCK, SOCK_STREAM, 0);
               }),

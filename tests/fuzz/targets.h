@@ -1,6 +1,7 @@
-// What is fuzzed: a body a reader, and real files to begin with. Shared by libFuzzer's programs
-// (fuzz.cc), what writes their first corpus (write_seeds.cc) and the tests that go through it
-// (replay_test.cc). Not for hostile input made by hand (tests/parsers/hostile_test.cc).
+// The targets of fuzzing: a body for each reader, and real files to begin with. Shared by
+// libFuzzer's programs (fuzz.cc), what writes their first corpus (write_seeds.cc) and the tests
+// that go through it (replay_test.cc). Not for hostile input made by hand
+// (tests/parsers/hostile_test.cc).
 #pragma once
 
 #include <span>

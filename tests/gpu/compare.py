@@ -35,7 +35,8 @@ def tests(report):
 
 
 def first_line(case):
-    """Of the error, or of the reason for a skip or a death; else of the first sub-test that broke."""
+    """The first line of the error, or of the reason for a skip or a death; else the first broken
+    sub-test's."""
     text = (case.get("failure") or {}).get("key_line") or case.get("reason") or ""
     if not text:
         return next(filter(None, map(first_line, case.get("subtests", ()))), "")

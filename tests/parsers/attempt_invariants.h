@@ -1,4 +1,4 @@
-// What holds of a record whatever bytes it was read from. Shared by the hostile tests and the
+// Invariants of a record, whatever bytes it was read from. Shared by the hostile tests and the
 // fuzzer.
 #pragma once
 

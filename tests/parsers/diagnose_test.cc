@@ -220,7 +220,7 @@ TEST(Diagnosis, AnyBytesAreDiagnosed) {
         failure.frames = {{text, 1, text}};
         (void)Rules::shipped().diagnose(failure, State::failed);
     }
-    // What lies in the middle of a megabyte is not looked for, its ends are.
+    // Only the ends of a megabyte are searched, not its middle.
     const std::string filler(1 << 20, 'x');
     EXPECT_EQ(Rules::shipped()
                   .diagnose(failure_of("E", filler + " CUDA out of memory"), State::errored)

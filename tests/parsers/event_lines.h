@@ -100,7 +100,7 @@ inline const ProcessEnd kSegv{ProcessEnd::Kind::signaled, 11, "SIGSEGV"};
 inline const ProcessEnd kTimeout{ProcessEnd::Kind::timed_out, 0, "after 30m"};
 inline const ProcessEnd kStopped{ProcessEnd::Kind::stopped, 0, "interrupted"};
 
-// Of a harness that numbers its lines.
+// A line of a harness that numbers its lines.
 inline std::string numbered(int seq, std::string_view event, std::string_view more = {}) {
     return fmt::format(R"({{"event":"{}","pid":7,"seq":{}{}}})"
                        "\n",

@@ -1,4 +1,4 @@
-// What GoogleTest binaries print against the JSON that the same runs wrote
+// Compares the output of GoogleTest binaries with the JSON that the same runs wrote
 // (golden/regenerate_gtest.sh): the whole model, not samples of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ bool is_kind(const Golden& golden, std::string_view word) {
     return golden.stem.filename().string().find(word) != std::string::npos;
 }
 
-// What the binary itself says of a test: its state and each failure's place and words.
+// The binary's own record of a test: its state and each failure's place and words.
 struct Wanted {
     std::string state;
     std::vector<std::string> failures;
@@ -243,7 +243,7 @@ TEST(GoogletestText, ALogThatBreaksOffInATest) {
     EXPECT_THAT(states_of(parts[0]), ElementsAre(std::pair("bin::Crashes::Before", State::passed),
                                                  std::pair("bin::Crashes::Aborts", State::not_run),
                                                  std::pair("bin::<unnamed 1>", State::not_run)));
-    // That it breaks off shows in the accounting.
+    // The accounting shows that it breaks off.
     EXPECT_FALSE(analysis::account(parts[0]).closed());
 }
 
@@ -280,7 +280,7 @@ TEST(GoogletestText, WhatCtestPrintsIsNone) {
     const std::string real = testing::golden_bytes("junit-ctest/states.txt");
     ASSERT_FALSE(real.empty());
     EXPECT_EQ(recognise(signs_in(real)), std::nullopt);
-    // What a test of a binary prints is that binary's.
+    // The output of a binary's test belongs to that binary.
     EXPECT_EQ(recognise(signs_in(log + "    Start 1: states\n")), Dialect::googletest_text);
 }
 

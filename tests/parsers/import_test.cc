@@ -1,4 +1,4 @@
-// What all dialects share: where a class is, and one run's cases by their modules.
+// Tests the part that all dialects share: where a class is, and one run's cases by their modules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

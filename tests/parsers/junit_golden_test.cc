@@ -39,8 +39,8 @@ const CaseRecord& case_of(const ModuleRecord& record, const std::string& id) {
 
 class PytestXml : public ::testing::TestWithParam<std::string> {};
 
-// What pytest does not write: which failures are of sub-tests, that a test passed after a sub-test
-// was skipped, that a pass was none expected, the folder in which it ran.
+// pytest does not write which failures are of sub-tests, that a test passed after a sub-test was
+// skipped, that a pass was unexpected, or the folder in which it ran.
 TEST_P(PytestXml, IsWhatPytestSays) {
     const std::string& folder = GetParam();
     json model = json::parse(golden_bytes(folder + "/model.json"));
@@ -128,7 +128,7 @@ TEST_P(UnittestXml, IsWhatUnittestSays) {
         EXPECT_THAT(case_of(record, id).reason, ::testing::StartsWith("expected failure: "));
         wanted["reason"] = nullptr;
     }
-    // Of sub-tests that pass, and a fixture's own class, there is no element.
+    // Passing sub-tests and a fixture's own class have no element.
     EXPECT_EQ(record.framework, "unittest");
     EXPECT_EQ(record.path, module + ".py");
     EXPECT_TRUE(record.finished);
@@ -144,7 +144,6 @@ TEST(UnittestXml, TellsWhereATestIs) {
               "test_states.Plain.test_error");
 }
 
-// What a test printed goes with its failure.
 TEST(UnittestXml, KeepsWhatAFailingTestPrinted) {
     const ModuleRecord record = only_part("junit-unittest-3.13.0/test_states.xml");
     EXPECT_THAT(case_of(record, "test_states.py::Noise::test_prints_status").failure->traceback,

@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Real, JunitGolden,
                                            "junit-googletest/states.xml", "junit-ctest/states.xml",
                                            "junit-surefire/states.xml"));
 
-// What was whole before the cut is kept, the test in the middle is named.
+// The whole tests before the cut are kept, and the test in the middle is named.
 TEST(JunitHostile, AFileThatBreaksOffKeepsWhatWasWhole) {
     const std::string head =
         "<testsuites><testsuite name='s' tests='9'><testcase name='a'/>"

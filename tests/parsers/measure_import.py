@@ -5,7 +5,7 @@ other, against what the frameworks' own objects say of the run.
     measure_import.py RUNNER… --corpus FOLDER [--shape REGEX] [--list WHAT]
 
 FOLDER holds plain files (golden/goldens.py unpack FOLDER; regenerate*.sh adds other versions). --list names the logs counted as
-WHAT: wrong, refused, ambiguous, closing. Of each log one of these holds:
+WHAT: wrong, refused, ambiguous, closing. One of these holds for each log:
     exact      every id is there, in its state
     closing    as many tests in each state, and those that have a name are right
     flagged    neither, and the run says so: its totals differ, or it is ambiguous (exit code 3)
@@ -25,7 +25,7 @@ import tempfile
 
 KINDS = ["exact", "closing", "flagged", "noted", "refused", "wrong"]
 GTEST_NOT_STARTED = {"environment": "errored", "skipping": "skipped"}  # what its JSON calls completed
-# Of logs without a model: the framework died, or broke off.
+# The results of logs without a model: the framework died, or broke off.
 DIED = {"unittest": {"test_crash.py::A::test_1": "passed", "test_crash.py::A::test_2_dies": "crashed"},
         "pytest": {"test_crash.py::test_1": "passed", "test_crash.py::test_2_dies": "crashed", "test_crash.py::<unnamed 1>": "not_run"},
         "xdist": {"test_crash.py::test_1": "passed", "test_crash.py::test_2_dies": "crashed", "test_crash.py::test_3": "passed",
@@ -41,7 +41,7 @@ class Log:
         self.shape, self.name, self.data, self.states, self.extension = shape, name, data, states, extension
 
 
-# What the frameworks say.
+# The frameworks' own results.
 
 def of_model(model, module=None):
     cases = json.loads(model.read_text())["cases"]
@@ -217,7 +217,7 @@ def made_of(logs):
         yield Log(f"{framework} run_test.py in GitHub", version, CI["GitHub"](running), states)
 
 
-# What a runner says.
+# A runner's results.
 
 def comparable(states, shape):
     """Without what a text cannot tell or the objects do not: tests that were not reached, classes and modules that were skipped,

@@ -79,7 +79,7 @@ inline void expect_model(const ModuleRecord& record, const json& model) {
         if (wanted.contains("reason") && !wanted["reason"].is_null()) {
             EXPECT_EQ(c.reason, wanted["reason"]) << c.id;
         }
-        // Of a module that was not loaded the oracle knows the state alone.
+        // The oracle knows only the state of a module that was not loaded.
         if (wanted.contains("failures") && (!c.pseudo || record.framework == "unittest"))
             expect_failures(c, wanted["failures"]);
         expect_subcases(c, wanted["subtests"]);

@@ -251,7 +251,7 @@ TEST(PytestImport, ADeathThatTheServiceTellsByItsExitCode) {
     EXPECT_EQ(failed.cases[1].reason, "the log breaks off");
 }
 
-// What a test that ended had printed of a death is not the session's.
+// A death in the output of a test that ended is not the session's.
 TEST(PytestImport, ALogThatBreaksOffIsNoDeath) {
     const ModuleRecord part =
         read_one(session("collecting ... collected 3 items\n\n"
@@ -333,7 +333,7 @@ TEST(PytestImport, ASummaryThatAFailingTestPrintedEndsNoQuietSession) {
     }
 }
 
-// Of -q -s: it is a session of its own, or a test printed it.
+// With -q -s: it is a session of its own, or a test printed it.
 TEST(PytestImport, ASummaryThatATestOfAQuietSessionPrintedIsInDoubt) {
     const std::string rest =
         ruled("FAILURES") + ruled("test_c", '_') +

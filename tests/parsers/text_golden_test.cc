@@ -22,7 +22,7 @@ class UnittestText : public ::testing::TestWithParam<Golden> {};
 TEST_P(UnittestText, IsWhatUnittestSays) {
     const Golden& golden = GetParam();
     ModuleRecord record = parse_unittest_text(golden.read(".log"), golden.end(), golden.module);
-    // What a fixture skipped is counted, and no line names it.
+    // Tests that a fixture skipped are counted, and no line names them.
     std::erase_if(record.cases,
                   [](const CaseRecord& c) { return c.name.starts_with("<unnamed "); });
     if (!golden.has(".model.json")) {

@@ -61,7 +61,7 @@ std::string wrapped(std::string_view text) {
     return out;
 }
 
-// What a fixture skipped and no line names has a row, so that the totals are those of the closing.
+// Tests that a fixture skipped and no line names have a row, so that the totals are the closing's.
 bool is_unnamed_fixture(const CaseRecord& c) { return c.name.starts_with("<unnamed") && c.pseudo; }
 
 class WholeFiles : public ::testing::TestWithParam<std::string> {};
@@ -230,7 +230,7 @@ TEST(UnittestImport, CharactersThatNoSummaryCountsAreInDoubt) {
     EXPECT_FALSE(is_ambiguous(beside));
     EXPECT_EQ(beside.parts.size(), 1u);
     EXPECT_EQ(beside.diagnostics.size(), 2u);
-    // What a test broke more than once is no run of its own.
+    // A test that broke more than once is no run of its own.
     const Read once = read(".FE\n" + section("FAIL: test_x (m.A.test_x)") +
                            section("ERROR: test_x (m.A.test_x)") +
                            closing("2 tests", "FAILED (failures=1, errors=1)"));
@@ -387,7 +387,7 @@ std::int64_t in_state(const Read& out, State state) {
     return count;
 }
 
-// What another program announces is a run of its own, however little the one before left.
+// A run that another program announces is separate, however little the one before left.
 TEST(UnittestImport, ARunThatBrokeOffIsNoPartOfTheNextProgramsRun) {
     const Read quiet = read(
         "Running test_a ... [2024-05-01 12:34:56.1]\n..F\nSegmentation fault (core dumped)\n"

@@ -87,7 +87,7 @@ void expect_states(const ModuleRecord& part, const json& model, bool more_skips 
         EXPECT_EQ(it->second, state) << id;
         found.named.erase(it);
     }
-    // Of a session that was stopped, which does not say how many tests were left.
+    // The row of a stopped session, which does not say how many tests were left.
     const auto is_stop = [](const std::string& id, const std::string& state) {
         return state == "not_run" && id.ends_with("::<session>");
     };
@@ -205,7 +205,7 @@ TEST_P(WholePytest, IsWhatPytestSays) {
 
 class OddUnittest : public ::testing::TestWithParam<fs::path> {};
 
-// Of tests that print what a run looks like: each has a model of its own, of the same process.
+// Tests that print text like a run's: each has its own model, from the same process.
 TEST_P(OddUnittest, IsWhatItsResultWasTold) {
     const std::string stem = GetParam().stem().string();
     const auto parts = read(content(GetParam()), Dialect::unittest_text);
@@ -219,7 +219,7 @@ TEST_P(OddUnittest, IsWhatItsResultWasTold) {
 
 class OddPytest : public ::testing::TestWithParam<fs::path> {};
 
-// Of what is hard to tell in a log: tests that print what a session looks like, or run one.
+// Logs that are hard to read: their tests print text like a session's, or run one.
 TEST_P(OddPytest, IsWhatItsReportsSaid) {
     const std::string stem = GetParam().stem().string();
     const auto parts = read(content(GetParam()), Dialect::pytest_text);

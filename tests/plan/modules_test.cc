@@ -75,7 +75,6 @@ TEST(ListModules, ErrorsNameMissingFolders) {
     EXPECT_THAT(to_line(no_module.error()), HasSubstr("test_*.py, *_check.py"));
 }
 
-// What convention finds is what the listing then lists.
 TEST(ListModules, AgreesWithConvention) {
     const test::TempTree tree;
     tree.write("pkg/tests/test_a.py", "def test_x(): pass\n");

@@ -1,4 +1,4 @@
-// What counts do not say: by state, by the rules that are shipped, and in a run's model.
+// Tests blind spots: by state, by the shipped rules, and in a run's model.
 #include "reports/overview/blind_spots.h"
 
 #include <gmock/gmock.h>

@@ -6,8 +6,8 @@
 
 namespace compat::reports::samples {
 
-// What breaks XML, JSON, a terminal or a line: the end of CDATA, escapes, NUL, a text direction, a
-// lone surrogate, what is not UTF-8, U+FFFF, GitHub's own commands.
+// Text that breaks XML, JSON, a terminal or a line: the end of CDATA, escapes, NUL, a text
+// direction, a lone surrogate, bytes that are not UTF-8, U+FFFF, GitHub's own commands.
 inline const std::string kHostile =
     std::string("]]> \x1b[31mred\x1b[0m \0 ", 19) +
     "\u202E<b>&\"' \xED\xA0\x80 \xFF \uFFFF 100%\r\n::error file=x::y\n\x01 %0A";

@@ -1,4 +1,4 @@
-// What to do first: which failures one change removes, and in which order they stand.
+// Tests the first steps: which failures one change removes, and their order.
 #include "reports/overview/first_steps.h"
 
 #include <gmock/gmock.h>

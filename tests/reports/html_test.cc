@@ -123,7 +123,7 @@ class HtmlTest : public testing::Test {
         return samples::model(stored, folder.root() / "run");
     }
 
-    // What a page shows of a run, read back, is what report.json says.
+    // A page's content, read back, equals report.json's.
     static void expect_equal(const samples::Model& model, const Parts& parts) {
         const json report = json::parse(samples::to_json(model));
         const json summary = json::parse(parts.at("summary"));
@@ -296,7 +296,7 @@ TEST_F(HtmlTest, DetailsAreClosedAtTheirSize) {
     EXPECT_GT(details, 10u);
 }
 
-// Of all tests, by id.
+// The details of all tests, by id.
 std::map<std::string, json> details_of(const Parts& parts) {
     std::map<std::string, json> details;
     for (const auto& [name, text] : parts)

@@ -111,7 +111,7 @@ TEST_F(CompareStored, WhatARunWasNotAskedForIsNotGone) {
     EXPECT_EQ(again->baseline.id, "part");
     EXPECT_EQ(classes_of(again->columns[0]), (ClassesById{{"a.py::t", ChangeClass::gone}}))
         << "it was asked for";
-    // Of the whole module, of which one test is left.
+    // A run of the whole module, which has one test left.
     add(store, part("module", 4, {"a.py"}), {{"u", State::failed}});
     const auto module = compared({{"whole", "module"}, false, {}});
     EXPECT_EQ(classes_of(module->columns[0]), (ClassesById{{"a.py::t", ChangeClass::gone}}));

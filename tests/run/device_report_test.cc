@@ -1,4 +1,4 @@
-// What `runner devices` makes of the probes' answers, and how their output is read.
+// Tests how `runner devices` reads the probes' output, and reports their answers.
 #include "runner/run/devices/device_report.h"
 
 #include <gmock/gmock.h>

@@ -295,7 +295,7 @@ TEST_F(RecorderTest, WithRetriesAModuleConfirmsInItsRetryWhatOthersCannot) {
     EXPECT_TRUE(ended(r, *step.next, {{"x", State::errored}}).done);
 }
 
-// What a fresh process of one run has shown is not shown again in the command's next run.
+// A failure that a fresh process of one run has shown needs none in the command's next run.
 TEST_F(RecorderTest, AnEarlierRunsFreshProcessesConfirm) {
     message = "database is locked";
     Recorder::Settings settings{.confirmation = {.confirm_all = false}};

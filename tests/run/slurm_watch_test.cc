@@ -1,4 +1,4 @@
-// What becomes of the elements of an array job, by the rows that Slurm prints one after the other.
+// Tests the fate of an array job's elements, by the rows that Slurm prints one after the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What does not compress.
+// Text that does not compress.
 std::string noise(std::size_t size) {
     std::string text;
     unsigned state = 1;

@@ -4,7 +4,8 @@ import pytest
 
 from conftest import older_than, run_child
 
-# Of torch 2.15: "nccl" is ProcessGroupNCCL2 there, and "nccl2", "nccl-lazy" and "nccl-legacy" are new.
+# From torch 2.15 on, "nccl" is ProcessGroupNCCL2 there, and "nccl2", "nccl-lazy" and "nccl-legacy"
+# are new.
 HAS_NEWER_NAMES = not older_than("2.15")
 
 RANKS = """

@@ -257,7 +257,7 @@ TEST(Classify, AgreesWithTheDiagnosisOnVariedFailures) {
     int compared = 0;
     for (int i = 0; i < 500; ++i) {
         const auto failure = varied.next().failure;
-        // What another process printed is read by the diagnosis alone.
+        // Only the diagnosis reads the output of another process.
         if (parsers::embedded_traceback(failure.message)) continue;
         ++compared;
         EXPECT_EQ(classified(failure), diagnosed_class(failure)) << failure.message;

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-# Of a script: `tried()` names the recoveries since it was called last, `logged()` the classes of errors.
+# A script's beginning: `tried()` names the recoveries since its last call, `logged()` the classes
+# of errors.
 BEGIN = """
 import json, sys, threading, torch
 from torch import nn
@@ -188,7 +189,7 @@ except torch.OutOfMemoryError as error:
     answer["a sum cannot be joined"] = error.recovery
 tried()
 
-# What the failed call held is released before the next one.
+# The memory of the failed call is released before the next one.
 @device_safe
 def hold():
     first = torch.empty(40 * MEGABYTE, dtype=torch.uint8, device="cuda")

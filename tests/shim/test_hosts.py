@@ -120,8 +120,8 @@ def test_streams_of_simulated_mps(warm_child):
 
 
 def test_a_cpu_build_keeps_its_names():
-    """Of a CPU build nothing is removed that it has of its own: what torch's Python adds where a
-    build lacks CUDA is not."""
+    """A CPU build's own names are not removed; names that torch's Python adds to a build without
+    CUDA are not among them."""
     if torch.version.cuda:
         pytest.skip("this torch has CUDA")
     own = {

@@ -23,7 +23,7 @@ CANNOT_DOWNLOAD = 77
 LIBRARIES = ["_compat_redirect", "_compat_shim"]
 
 DIGEST = pathlib.Path(__file__).with_name("macos_build.sha256")
-# What is compiled, how, and what checks it.
+# The compiled sources, the build's files, and the tests.
 PARTS = ("shim/policy", "shim/redirect", "shim/runtime", "shim/record", "tests/cross")
 FILES = ("shim/CMakeLists.txt", "shim/ask_python.py", "cmake/macos-arm64.cmake", "tests/requirements.txt", "tests/shim/test_macos_build.py")
 

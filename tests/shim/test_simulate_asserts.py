@@ -40,7 +40,7 @@ torch._assert_async(t(False)); torch.ops.aten._assert_async.msg(t(False), "so")
 torch.sparse_csr_tensor(t(0, 5), t(9), f(1), (1, 2), check_invariants=True)
 """.replace("\n", ";").split(";")
 ASSERTED = [each.strip() for each in ASSERTED if each.strip()]
-# What CUDA's host code checks itself.
+# Checks of CUDA's host code itself.
 CHECKED = """
 f(4)[many(True, 3)]; IndexError; The shape of the mask [3] at index 0 does not match the shape of the indexed tensor [4] at index 0
 f(0)[t(0)]; IndexError; index is out of bounds for dimension with size 0
@@ -136,7 +136,7 @@ def test_what_host_code_checks_is_no_assertion(on_cuda):
 
 @pytest.mark.skipif(older_than("2.10"), reason="kernels of older versions check nothing")
 def test_kernels_of_mps_report_an_index(warm_child):
-    """The device goes on. What its kernels do not check is the CPU's error."""
+    """The device goes on. Checks that its kernels lack give the CPU's error."""
     ran = warm_child(
         ON_DEVICE.format(device="mps") + SETUP
         + 'print(json.dumps([raised(lambda: f(4)[t(5)]), raised(f(4).index_put_, (t(5),), f(1)),'

@@ -1,5 +1,6 @@
 """Tests deterministic mode on simulated devices: what torch raises or warns for, and that memory is
-filled. What CUDA's host code does was seen with tests/sweep/cuda_dtypes' stubs of CUDA's libraries."""
+filled. The behaviour of CUDA's host code was seen with tests/sweep/cuda_dtypes' stubs of CUDA's
+libraries."""
 
 import json
 

@@ -7,7 +7,7 @@ from conftest import older_than
 
 # Every op with a Generator argument is called as the dispatcher has it, and as Python's functions and
 # methods call it, which lets the generator choose the kernel too. Arguments come from the schema.
-# What fails without a generator is left out.
+# Calls that fail without a generator are left out.
 WALK = """
 import warnings
 warnings.simplefilter("ignore")
@@ -49,7 +49,7 @@ def walk(place, generator):
     return found
 """
 
-# What kernels of their own say of tensors of the host; all others say what `HOST` has.
+# Texts of ops with kernels of their own for tensors of the host; all others have `HOST`'s text.
 OWN = {
     "cuda": {
         "CUDA_tensor_apply2: Expected tensors to have CUDA DeviceType, but got tensors with type cpu and cpu":
@@ -155,7 +155,7 @@ print(json.dumps([other.initial_seed(), str(shared.device), *[
 
 
 def test_what_draws_on_the_host_from_the_program(on_device):
-    """What programs meet: factories, samplers of a DataLoader, splits, initialisation."""
+    """Cases that programs meet: factories, samplers of a DataLoader, splits, initialisation."""
     ran = on_device(
         """
 from torch.utils.data import DataLoader, random_split

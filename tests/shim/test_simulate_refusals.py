@@ -305,7 +305,7 @@ print(json.dumps(answers))
         assert [call for call, (_, text) in answers.items() if text in said] == CALLS
     counted = sum(line["count"] for line in ran.devices(kind="refusal"))
     missing = [text for _, text in answers.values() if NO_KERNEL in (text or "")]
-    # What a kernel says of its arguments is the program's error and no refusal.
+    # A kernel's check of its arguments is the program's error and no refusal.
     checks = [pattern(rule) for rule in rules if "requires" in rule]
     refused = [
         text for _, text in answers.values() if text in said and not any(check.fullmatch(text) for check in checks)
@@ -317,7 +317,7 @@ print(json.dumps(answers))
         assert counted == len(refused) + len(missing)
 
 
-# What depends on macOS, and the first release of macOS that takes it.
+# Calls that depend on macOS, and the first release of macOS that takes them.
 ON_OLD_MACOS = {
     "F.conv1d(t(f32, 1, 1, 70000), t(f32, 1, 1, 1))": "15.1",
     "F.conv_transpose1d(t(f32, 1, 1, 70000), t(f32, 1, 1, 1))": "15.1",
@@ -424,7 +424,7 @@ print(json.dumps(True))
     assert ran.devices(kind="refusal") == []
 
 
-# What MPS computes in some versions of torch only: from the first, before the second.
+# Calls that MPS computes in some versions of torch only: from the first, before the second.
 COMPUTED = {
     "unpooled": ("2.9", "2.999"),
     "kth": ("2.9", "2.14"),

@@ -19,7 +19,7 @@ import sys
 import threading
 
 SHIM = str(pathlib.Path(__file__).parents[2] / "shim" / "python")
-# Of a script alone.
+# A variable of one script alone.
 OWN = "TORCHDEVICE_RECORD"
 # The shim's variables in the environments that most scripts ask for.
 USUAL = (
@@ -83,7 +83,7 @@ def _serve():
     counted = shim and shim.counted()
     gc.freeze()
     answers = os.fdopen(os.dup(1), "w")
-    # What is buffered, or printed by accident, belongs to no answer.
+    # Buffered output, or output by accident, belongs to no answer.
     os.dup2(2, 1)
     for line in sys.stdin:
         path, folder, environ, out, err = json.loads(line)

@@ -1,5 +1,5 @@
-// What Slurm's commands print, recorded from 22.05.8 with four nodes, and the command lines that we
-// write. tests/slurm/on_slurm.py does the same with the real thing.
+// Tests output of Slurm's commands, recorded from 22.05.8 with four nodes, and the command lines
+// that we write. tests/slurm/on_slurm.py does the same with the real thing.
 #include "runner/slurm/client.h"
 
 #include <gmock/gmock.h>

@@ -338,7 +338,7 @@ def forgotten(work, cluster):
 
 
 def bad_settings(work, cluster):
-    """What sbatch refuses is said before anything runs."""
+    """A refusal of sbatch is reported before anything runs."""
     suite = project(work)
     for option, value, expected in (("--slurm-partition", "nosuch", "invalid partition"), ("--slurm-gres", "gpu:9", "Invalid generic resource|gres"),):
         there = slurm(work, "bad" + option, suite, *PLAIN, "--slurm-shards", 2, option, value)

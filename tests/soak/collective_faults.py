@@ -40,7 +40,7 @@ torch.cuda.synchronize()
 print("complete", flush=True)
 dist.destroy_process_group()
 """
-# What names an end, the first that is found.
+# Texts that name an end; the first that is found counts.
 ENDS = {
     "deadlock": "Deadlock: these ranks wait for each other",
     "mismatch": "Collectives do not match",

@@ -1,4 +1,4 @@
-// What comparisons read, beside what whole modules say (Store::each_module).
+// Tests that the rows read for comparisons agree with whole modules (Store::each_module).
 #include "runner/store/compared_runs.h"
 
 #include <gmock/gmock.h>

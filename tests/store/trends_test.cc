@@ -1,4 +1,4 @@
-// What a site reads over many runs.
+// Tests the rows that a site reads over many runs.
 #include "runner/store/trends.h"
 
 #include <gmock/gmock.h>

@@ -116,7 +116,7 @@ def seed():
 
 
 def gradients(result, leaves):
-    """Of everything differentiable in `result`, by what is asked for in `leaves`."""
+    """The gradients of everything differentiable in `result` for the leaves that require them."""
     outputs = [
         t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor) and t.requires_grad
     ]

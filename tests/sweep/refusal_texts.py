@@ -29,7 +29,7 @@ import macho
 
 SHIM = pathlib.Path(__file__).parents[2] / "shim/simulate"
 RULES = json.loads((SHIM / "mps_refusals.json").read_text())
-# What torch puts together when it raises.
+# Parts that torch puts together when it raises.
 COMPOSED = re.compile(
     r"\{[^}]*\}|'[^']*'|#\d+|double|\(while .*|but expected it|^(?:log_)?softmax(?= not | with )"
     r"|^\w+_out_mps(?=:)"
@@ -39,7 +39,7 @@ METAL = {"bool": "bool", "uint8": "uchar", "int8": "char", "int16": "short", "in
          "int64": "long", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "float16": "half", "bfloat16": "bfloat", "float32": "float",
          "complex64": "float2", "complex32": "half2"}
 REDUCES = ("prod", "mean", "amin", "amax")
-# What a text that refuses a dtype says.
+# Words of a text that refuses a dtype.
 REFUSING = re.compile(r"support|implement|doesn't|only", re.I)
 # Which functions are MPS's.
 MPS = re.compile(r"mps|Metal", re.I)

@@ -5,8 +5,8 @@
 
 Each op's first samples (float32) are traced and scripted, and run three times, because the interpreter
 specialises its graph after the first run. The results must equal those of the op itself on the device.
-What the device refuses without TorchScript, and what TorchScript refuses on plain CPU, is left out. Exits
-with 1 on a difference.
+Left out are ops that the device refuses without TorchScript, and those that TorchScript refuses on
+plain CPU. Exits with 1 on a difference.
 
 The Python that runs this has torch, numpy and expecttest. COMPAT_SHIM_LIBRARY is the shim's library
 for that torch, as `runner prepare suites/conformance --python PYTHON` names it.

@@ -41,7 +41,8 @@ from child import simulated  # noqa: E402
 CHILD = "COMPAT_MAC_ISSUES_CHILD"
 PRELUDE = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 FALLS_BACK = "fall back to run on the CPU"
-# What counts as the Mac's answer. Some ops run on the CPU of every Mac; there a fallback computes, too.
+# The answers that count as the Mac's. Some ops run on the CPU of every Mac; there a fallback
+# computes, too.
 RIGHT = {"refused": {"refused"}, "computes": {"computes", "falls back"}, "falls back": {"falls back"}}
 
 
@@ -51,7 +52,7 @@ def settings(fallback, macos):
 
 
 def answer(code):
-    """What a program does: (answer, text)."""
+    """A program's outcome: (answer, text)."""
     import torch
 
     with warnings.catch_warnings(record=True) as said:

@@ -1,4 +1,4 @@
-"""What opinfo.py runs in a process with a simulated device: child.py TASK DTYPES LIMIT OUTPUT DONE.
+"""Run by opinfo.py in a process with a simulated device: child.py TASK DTYPES LIMIT OUTPUT DONE.
 
 Appends a line of JSON a case, an op with a dtype: first that it begins, then what came of it. Cases
 before the DONE-th are passed over, so that a process that dies can be followed by another."""
@@ -53,8 +53,9 @@ def call(op, sample, device, dtypes=None):
 
 
 def reference(op, sample, dtype, result):
-    """What upstream's suite compares with, and why it has nothing: computed on the CPU, and where that
-    has no kernel for the dtype in float32, whose result counts for half precision, Bool and histc alone."""
+    """The result with which upstream's suite compares, or why there is none. It is computed on the
+    CPU. If that has no kernel for the dtype, it is computed in float32, which counts for half
+    precision, Bool and histc alone."""
     try:
         return call(op, sample, "cpu"), None
     except NotImplementedError as caught:
@@ -248,7 +249,8 @@ def values(op, dtype, limit, backward=False):
 
 
 def with_other_numbers(other, work):
-    """With random numbers of another seed, though OpInfo's wrappers set one. What changes draws some."""
+    """Runs `work` with random numbers of another seed, though OpInfo's wrappers set one. If its
+    results change, it draws some."""
     seed, torch.manual_seed = torch.manual_seed, lambda _: None
     try:
         seed(other)

@@ -9,10 +9,10 @@ are the CPU's.
 
 All from the installed torch: its OpInfo samples, run on the simulated device, and its lists of what
 its own suite expects to fail on a Mac (torch.testing._internal.common_mps, and OpInfo's decorators for
-TestConsistency). That suite compares a Mac with the CPU: a case is listed where the Mac refuses, where the
-CPU does and there is nothing to compare with, and where values differ. `predict` holds the two against
-each other in tables of Markdown: for all of these; for the device alone; and for what the device
-refuses with a text of MPS's. `values` and `gradients` compare
+TestConsistency). This suite compares a Mac with the CPU: a case is listed where the Mac refuses,
+where the CPU does and there is nothing to compare with, and where values differ. `predict` holds
+the two against each other in tables of Markdown: for all of these; for the device alone; and for
+what the device refuses with a text of MPS's. `values` and `gradients` compare
 samples with the CPU, float32 where nothing else is said. `dtypes` runs samples of each dtype on simulated
 CUDA and compares what is refused with OpInfo's dtypesIfCUDA. `score` prints the tables of an earlier run's FILE.
 
@@ -88,7 +88,7 @@ def lists():
 
 
 class Truth:
-    """What upstream's suite says of an op and a dtype: True, it fails; False; None, it is not run."""
+    """Upstream's expectation for an op and a dtype: True, it fails; False; None, it is not run."""
 
     def __init__(self):
         import torch
@@ -130,7 +130,7 @@ class Truth:
 
 
 def mps_texts():
-    """What tells an error of the device from one of the CPU's kernel below it."""
+    """A pattern that tells an error of the device from one of the CPU's kernel below it."""
     rules = json.loads((ROOT / "shim/simulate/mps_refusals.json").read_text())
     found = [rule for section in rules["refusals"] for rule in section["rules"]]
     texts = [re.escape(rule["text"]) for rule in found if "text" in rule]

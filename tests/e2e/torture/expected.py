@@ -1,4 +1,5 @@
-"""What must come of every test of the two suites beside this file: each in its one right state, for the right reason, by so many attempts.
+"""The expected result of every test of the two suites beside this file: its one right state, the
+right reason, and the number of attempts.
 
 A row is (state, why) or (state, why, marks): `why` is a pattern that the whole reason or the failure's key line matches.
 """

@@ -125,7 +125,7 @@ def case_of(broken):
 
 
 def totals_of(log):
-    """Of the last closing that stands at the end of a module's log, as the script reads it."""
+    """The totals of the last closing at the end of a module's log, as the script reads it."""
     tail = "\n".join([line for line in log.splitlines() if line.strip()][-15:])
     ran, verdict = re.findall(r"(?m)^Ran (\d+) tests? in ", tail), re.findall(r"(?m)^((?:OK|FAILED)(?: \(.*\))?)$", tail)
     counts = {word: 0 for word in ("failures", "errors", "skipped")}

@@ -1,5 +1,5 @@
-"""What a module's tests really do, asked of pytest's report objects, not of its text: the model that
-the parser of the text is held to. A pytest plugin:
+"""A module's real results, from pytest's report objects, not from its text: the model against which
+the parser of the text is tested. A pytest plugin:
 
     ORACLE=MODULE.model.json python -m pytest -p oracle_pytest MODULE.py
 

@@ -1,5 +1,5 @@
-"""What a module's tests really do, asked of unittest's objects, not of its text: the model that the
-parser of the text is held to.
+"""A module's real results, from unittest's objects, not from its text: the model against which the
+parser of the text is tested.
 
     python oracle_unittest.py MODULE > MODULE.model.json
     python oracle_unittest.py --discover > discover.model.json

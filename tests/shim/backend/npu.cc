@@ -1,5 +1,5 @@
 // A backend outside torch, as its makers write one: PrivateUse1 under the name npu, with one
-// device, whose memory is the host's. What it has no kernel for runs on the CPU.
+// device, whose memory is the host's. Ops without a kernel of its own run on the CPU.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>

@@ -1,5 +1,5 @@
-"""What code in threads and processes does: a request of each shape, on lines that are known.
-test_machinery.py holds each line of ask() that names the device to how often ask() ran."""
+"""Code for threads and processes: a request of each shape, on known lines. test_machinery.py holds
+each line of ask() that names the device to how often ask() ran."""
 
 import torch
 

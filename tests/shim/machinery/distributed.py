@@ -24,7 +24,7 @@ def _in_group(rank, world, folder, body, device):
 
 
 def _group(world, body, device):
-    """What each rank of a group returns."""
+    """The result of each rank of a group."""
     with tempfile.TemporaryDirectory() as folder:
         if world == 1:
             _in_group(0, 1, folder, body, device)

@@ -1,6 +1,5 @@
-"""What programs do with tensors that they never asked a device for, or asked for on the CPU: under
-mode `full` all of it is on the accelerator, and goes on working. What is random is compared with
-itself."""
+"""Everyday code with tensors for which it asked for no device, or for the CPU. Under mode `full`
+all of it is on the accelerator, and still works. Random results are compared with themselves."""
 
 import copy
 import io

@@ -15,7 +15,7 @@ _FORK = multiprocessing.get_context("fork")
 
 
 def _forked(function, *arguments):
-    """What a forked child returns."""
+    """The result of a forked child."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""What the cases share, and how a group is run."""
+"""Functions that the cases share, and how a group is run."""
 
 import importlib
 import json

@@ -172,7 +172,7 @@ def defined_later(device):
 
 
 def keys_of_this_thread(device):
-    """What a dispatcher in Python would see: no key that a run without the shim lacks."""
+    """The keys that a dispatcher in Python would see: none that a run without the shim lacks."""
     torch.ones(1, device=device)
     keys = torch._ops._compute_keyset((data(3),), {}, torch._C._dispatch_keyset_full())
     return [str(keys), str(keys.highestPriorityTypeId())]

@@ -14,7 +14,7 @@ from .asking import ask, backward
 
 
 def _answer_of(start, device):
-    """What ask() gave in a thread that `start` starts."""
+    """The result of ask() in a thread that `start` starts."""
     answers = queue.SimpleQueue()
     start(lambda: answers.put(ask(device)))
     return [answers.get(timeout=60)]

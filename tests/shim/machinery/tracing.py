@@ -1,4 +1,5 @@
-"""What sees an op without running it, or before it runs: fake tensors, tracers, export, modes."""
+"""Code that sees an op without running it, or before it runs: fake tensors, tracers, export,
+modes."""
 
 import torch
 from torch import nn

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 LIBRARIES = "libtorch_cuda libtorch_cuda_linalg libc10_cuda libtorch_cpu libtorch_python libtorch_nvshmem libcaffe2_nvrtc"
-# Of the machine, not of CUDA.
+# Libraries of the machine, not of CUDA.
 SYSTEM = re.compile(r"^(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|gomp)\.so|ld-linux|libtorch|libc10|libshm)")
 OWN = re.compile(
     r"^(__)?(cu|cuda|cublas|cublasLt|cudnn|cufft|cuFile|curand|cusparse|cusparseLt|cusolver|cusolverDn"

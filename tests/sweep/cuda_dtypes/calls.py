@@ -1,4 +1,5 @@
-"""What a CUDA build of torch answers to the calls of calls.txt, on the stubs of build.py: calls.py [WORD…].
+"""Asks a CUDA build of torch for its answers to the calls of calls.txt, on the stubs of build.py:
+calls.py [WORD…].
 
 Prints JSON: each call with None, the first line of its error, or what it returns if that is no tensor. With
 words, only calls that have one of them. cuDNN is off, as in trial.py."""
@@ -8,7 +9,7 @@ import pathlib
 import re
 import sys
 
-# What the calls are written with. Tests use it too.
+# The names with which the calls are written. Tests use it too.
 NAMES = r'''
 import warnings, torch
 from torch.nn import functional as F
@@ -50,7 +51,7 @@ def answer(call):
         return f"{type(error).__name__}: " + str(error).split("\n")[0]
     return result if isinstance(result, (bool, int, list)) else None
 '''
-# Of a library that is only a stub.
+# Errors of a library that is only a stub.
 STUBBED = re.compile(r"(?:CUDA|cu\w+) error|_STATUS_|stubbed|INTERNAL ASSERT|enforce fail|out of memory", re.I)
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Finds by trial which dtypes the CUDA kernels of torch refuse, and writes shim/simulate/cuda_dtypes.json. Of the
-newest version it also writes what torch says to the calls of calls.txt, tests/shim/cuda_calls.json: their sizes,
-layouts and options are what the rules of cuda_refusals.json are about.
+"""Finds by trial which dtypes the CUDA kernels of torch refuse, and writes
+shim/simulate/cuda_dtypes.json. For the newest version it also writes torch's answers to the calls
+of calls.txt, tests/shim/cuda_calls.json: the rules of cuda_refusals.json are about their sizes,
+layouts and options.
 
     generate.py --headers INCLUDE [--keep FOLDER] torch-2.13.0-….whl torch-2.14.1-….whl …
 
@@ -39,7 +40,7 @@ DTYPES = (
     "uint8 int8 int16 int32 int64 bool float16 bfloat16 float32 float64 complex32 complex64 complex128"
     " uint16 uint32 uint64 float8_e4m3fn float8_e5m2"
 ).split()
-# What a text is about that is no AT_DISPATCH error.
+# Words of a text about dtypes that is no AT_DISPATCH error.
 ABOUT_DTYPES = re.compile(r"type|complex|bool|float|half|precision|integ|Tensor is not supported", re.I)
 DISPATCH = re.compile(r"\"(\w+)\" not implemented for '(\w+)'")
 
@@ -129,7 +130,7 @@ def is_about(text, name):
 
 
 def message(text, name):
-    """What the rule says: the name in AT_DISPATCH's error, or the text."""
+    """The rule's message: the name in AT_DISPATCH's error, or the text."""
     dispatched = DISPATCH.fullmatch(text)
     if dispatched:
         return "dispatch", dispatched[1]

@@ -22,8 +22,8 @@ int capability(bool major) {
     return std::atoi(major ? given : minor + 1);
 }
 
-// What new memory holds: zeros, so that sizes and indices read from it are in range; or ones, for checks
-// that values are finite.
+// Fills new memory with zeros, so that sizes and indices read from it are in range; or with ones,
+// for checks that values are finite.
 cudaError_t allocate(void** pointer, std::size_t size) {
     if (size > kMost) return cudaErrorMemoryAllocation;
     const std::size_t rounded = (size + kAlignment) / kAlignment * kAlignment;

@@ -1,4 +1,4 @@
-"""What a CUDA build of torch says of each dtype, on the stubs of build.py: trial.py OUTPUT DONE.
+"""Asks a CUDA build of torch about each dtype, on the stubs of build.py: trial.py OUTPUT DONE.
 
 Runs samples of torch's ops for every dtype, whatever any list says of it, and notes each aten op that was
 called below autograd with its dtype: as `ok`, or with the text of a check that torch made on the host,

@@ -35,7 +35,7 @@ TEST_F(Broken, One) {}
 
 #elif defined(CLOSES_STDOUT)
 
-// What comes after the first is told by the binary's own record alone.
+// The binary's own record alone has the tests after the first.
 TEST(Closes, A_Stdout) { fclose(stdout); }
 TEST(Closes, B_FailsUnseen) { EXPECT_EQ(3, 4); }
 TEST(Closes, C_Skips) { GTEST_SKIP(); }

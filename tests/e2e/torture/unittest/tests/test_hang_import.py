@@ -1,7 +1,7 @@
 """Its import never ends: no test of it is ever known, and its one row is that of the module.
 
-The longest lines stand in the modules that take longest, so that these are started first: what was never run is ordered by size.
-Of the time that a module has, nothing is left; of what is said of it, the stack in which it hung is the part that helps.
+Modules that take longest have the longest texts, so that they are started first: modules that never ran are ordered by size.
+The module uses all of the time that a module has, and leaves none; in its output, the stack in which it hung is the part that helps.
 
 A module that hangs here every time is not tried for ever. Where it was forked it is tried once more in a process of its own,
 since a fork may hang in what another process would do (a lock that a thread of its parent held); and that is its last word.

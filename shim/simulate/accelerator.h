@@ -27,8 +27,8 @@ inline const c10::Device kHostDevice{c10::kCPU};
 
 // Which devices a kernel's wrapper accepts for its tensors.
 enum class Check : std::uint8_t {
-    common,  // one device for all but CPU tensors without dimensions (TensorIterator)
-    strict,  // one device for all, as in torchgen's wrappers with a device guard
+    common,    // one device for all but CPU tensors without dimensions (TensorIterator)
+    strict,    // one device for all, as in torchgen's wrappers with a device guard
     indices,   // of `self` and its indices, which may be on the CPU
     types,     // the first three tensors have one type (convolutions)
     per_item,  // lists of tensors that may each be on a device of their own (foreach)

@@ -176,7 +176,7 @@ void Call::check_indices() {
     check_assigned(op_.schema(), values());
 }
 
-// As check_input_same_type_as_parameters of ATen/native/Convolution.cpp.
+// The check of check_input_same_type_as_parameters in ATen/native/Convolution.cpp.
 void Call::check_types() {
     const at::Tensor& input = value(0).toTensor();
     constexpr std::string_view kNames[] = {"input", "weight", "bias"};

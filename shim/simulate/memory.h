@@ -91,7 +91,7 @@ class MovingMemory {
     bool moves_;
 };
 
-// As CUDACachingAllocator.cpp and MPSAllocator.mm write a size: "1.50 GiB".
+// A size as CUDACachingAllocator.cpp and MPSAllocator.mm write it: "1.50 GiB".
 [[nodiscard]] std::string readable_size(std::int64_t bytes);
 
 }  // namespace compat::shim::simulate

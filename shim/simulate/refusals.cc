@@ -18,7 +18,7 @@
 namespace compat::shim::simulate {
 namespace {
 
-// As scalarToMetalTypeString of OperationUtils.mm.
+// The names of scalarToMetalTypeString in OperationUtils.mm.
 std::string_view metal_type(c10::ScalarType dtype) {
     switch (dtype) {
         case c10::ScalarType::Float:

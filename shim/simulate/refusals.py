@@ -111,7 +111,7 @@ def filled(text, name):
     return text.replace("{op}", kernel_name(name)).replace("{out}", "_out" if out else "")
 
 
-# As IValue::to reads them.
+# The C++ types that IValue::to reads.
 CPP_TYPES = {
     "Tensor": "at::Tensor",
     "Scalar": "at::Scalar",

@@ -41,7 +41,7 @@ std::string why_not(std::string_view what) {
 
 // Root of a sandbox is root of the host for the files of /proc, whatever its rights. So its /proc
 // is read-only, and with it each that is mounted further in: the kernel gives no more rights than
-// the outer one has. It also has no part that is covered, unlike that of bwrap: below such a one
+// the outer one has. It also has no part that is covered, unlike that of bwrap: below a covered one
 // the kernel lets nobody mount another. For others the kernel's files refuse to open.
 //
 // `processes`: a folder that shows only processes and can be written, for the maps of user

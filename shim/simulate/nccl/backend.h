@@ -29,7 +29,7 @@
 
 namespace compat::shim::simulate {
 
-// As ncclConfig_t, with the value that NCCL's own initializer has for "not set".
+// The fields of ncclConfig_t, with the value that NCCL's own initializer has for "not set".
 struct NcclConfig {
     static constexpr int kUnset = std::numeric_limits<int>::min();
 
@@ -39,7 +39,8 @@ struct NcclConfig {
     std::optional<std::string> net_name, comm_name;
 };
 
-// As ProcessGroupNCCL.Options. Options without effect on simulated devices are stored and returned.
+// The fields of ProcessGroupNCCL.Options. Those without effect on simulated devices are stored and
+// returned.
 struct NcclOptions final : c10d::Backend::Options {
     explicit NcclOptions(bool high_priority = false);
 

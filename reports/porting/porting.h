@@ -245,8 +245,8 @@ class PortingBuilder {
     void add(const ModuleView& module);
     // `hits`: the run's gap hits (store::GapLog::hits). `model` has its gaps.
     void end(const ReportModel& model, const std::vector<GapHit>& hits, std::string report_url);
-    // A run beside the columns, after all of them. Of one with other random numbers each module's
-    // attempts one by one.
+    // A run beside the columns, after all of them. If it had other random numbers, add each
+    // module's attempts one by one.
     void begin_further(const RunView& run, std::string report_url);
     void add_further(const ModuleView& module);
     // The column has no run, or no complete one.

@@ -42,7 +42,7 @@ struct Stability {
     bool fork_sensitive = false;  // broke either only in a fork or only in a fresh process
 };
 
-// What one test's results in all attempts but the diagnostic ones say. One of them decides.
+// Judges one test's results in all attempts but the diagnostic ones. One of them decides.
 [[nodiscard]] Stability stability_of(std::span<const ResultInAttempt> results);
 
 struct Verdicts {

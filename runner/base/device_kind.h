@@ -57,7 +57,8 @@ inline constexpr std::array<DeviceKind, 6> kDeviceKinds{{
     {},
 }};
 
-// Of a device with or without an index ("cuda:1"), or of a family. The last row: of any other word.
+// The row of a device, which may have an index ("cuda:1"), or of a family; the last row for any
+// other word.
 [[nodiscard]] constexpr const DeviceKind& device_kind(std::string_view device) {
     const std::string_view word = device.substr(0, device.find(':'));
     for (const DeviceKind& row : kDeviceKinds)
@@ -151,7 +152,7 @@ inline constexpr std::array<ColumnRow, 5> kColumns{{
         if (row.simulated == simulated && row.redirects() == redirects) found = row.column;
     return found;
 }
-// Of the same device, with nothing redirected and without fallback.
+// The column of the same device with nothing redirected and without fallback.
 [[nodiscard]] constexpr Column strict_of(Column column) {
     return simulated_column(row_of(column).simulated, false).value_or(column);
 }

@@ -1,5 +1,5 @@
 // `runner completions`: prints a shell's completion script. The script asks this runner for the
-// candidates (candidates.h), so it knows the options of whatever runner is typed.
+// candidates (options/candidates.h), so it knows the options of whatever runner is typed.
 #include <fmt/format.h>
 
 #include <array>

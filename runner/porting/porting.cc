@@ -65,7 +65,7 @@ ExitCode code_of(const PortingView& view) {
     return worst(codes);
 }
 
-// Of the first column that redirects; null: it has no run.
+// The run of the first column that redirects; null: it has none.
 const std::string* redirecting_run(const Columns& columns) {
     for (const ColumnRow& row : kColumns)
         if (const auto& id = columns.runs[static_cast<size_t>(row.column)].id;

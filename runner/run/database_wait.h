@@ -1,5 +1,5 @@
 // Waits for another process that has locked the database. Not for the event loop of a run, which
-// must not wait (recorder.h).
+// must not wait (recording/recorder.h).
 #pragma once
 
 #include <functional>

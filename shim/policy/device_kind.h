@@ -1,7 +1,7 @@
-// What sets the devices apart for the shim and for the device library, one row each. Code asks this
+// The differences between devices for the shim and the device library, one row each. Code asks this
 // table for a fact instead of comparing names. A twin of runner/base/device_kind.h, without which
-// the shim is built, and of compat_shim/device_kinds.py. What sets simulated devices' kernels apart
-// stands in simulate/accelerator.h. No torch header.
+// the shim is built, and of compat_shim/device_kinds.py. Not here: differences between the kernels
+// of simulated devices (simulate/accelerator.h). No torch header.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ inline constexpr std::array<DeviceKind, 6> kDeviceKinds{{
     {},
 }};
 
-// Of a device with or without an index ("cuda:1"). The last row: of any other word.
+// The row of a device, which may have an index ("cuda:1"); the last row for any other word.
 [[nodiscard]] constexpr const DeviceKind& device_kind(std::string_view device) noexcept {
     const std::string_view word = device.substr(0, device.find(':'));
     for (const DeviceKind& row : kDeviceKinds)

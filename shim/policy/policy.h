@@ -49,7 +49,7 @@ inline constexpr std::array kRequested{Requested::none, Requested::cpu,  Request
 
 [[nodiscard]] std::string_view name_of(Mode mode) noexcept;
 [[nodiscard]] std::string_view name_of(Host host) noexcept;
-// Of any other accelerator: the last row of the table.
+// The last row of the table for any other accelerator.
 [[nodiscard]] const DeviceKind& kind_of(Host host) noexcept;
 [[nodiscard]] std::string_view name_of(Requested kind) noexcept;
 [[nodiscard]] std::string_view name_of(Change change) noexcept;

@@ -74,7 +74,7 @@ class Accelerator {
         c10::DispatchKey dense, autograd, sparse, sparse_csr, nested, quantized;
     };
 
-    // What sets its kernels apart, where those of all accelerators are one code.
+    // Differences of its kernels, in code that all accelerators share.
     struct Traits {
         bool serves_cuda;            // code for CUDA finds what it asks for
         bool has_capability;         // it lists the dtypes of its tensors

@@ -82,7 +82,7 @@ std::vector<std::string> all_matches(const std::string& text, const std::regex& 
     return found;
 }
 
-// What each library links, from its CMakeLists.txt.
+// The libraries that each library links, from its CMakeLists.txt.
 Arrows linked_libraries() {
     static const std::regex library("compat_library\\(\\s*(\\w+)([^)]*)\\)");
     static const std::regex linked("compat::(\\w+)");

@@ -87,7 +87,7 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 // A run's fields (run_fields.cc).
 [[nodiscard]] Rows run_fields_of_docs();
 
-// Whole files. Of the last one only the members of a run.
+// Whole files; of the schema of report.json, only a run's members.
 [[nodiscard]] std::string settings_schema();
 [[nodiscard]] std::string database_schema();
 [[nodiscard]] std::string report_schema();

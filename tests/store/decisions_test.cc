@@ -1,5 +1,5 @@
-// What runner/analysis decides of a test is stored with its result: for each way into the database,
-// and for rows of older versions.
+// The decisions of runner/analysis on a test are stored with its result: for each way into the
+// database, and for rows of older versions.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-"""What sets the devices apart for the shim's Python, one row each: a twin of shim/policy/device_kind.h.
+"""The differences between devices for the shim's Python, one row each: a twin of shim/policy/device_kind.h.
 Code asks this table for a fact instead of comparing names. It knows no torch."""
 
 from typing import NamedTuple

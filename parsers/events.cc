@@ -196,7 +196,7 @@ class EventReader {
             record_.closing = std::move(found->summary);
     }
 
-    // A state by its name. What is no state of ours must not pass for a good one.
+    // A state by its name. An unknown one must not pass for a good one.
     State state_at(const json& line, const char* key) {
         const std::string name = string_at(line, key);
         if (const std::optional<State> state = state_of(name)) return *state;
@@ -241,7 +241,7 @@ class EventReader {
     std::int64_t next_ = 0;  // number of the harness's next line
     LineCount foreign_, forged_;
     LineCount after_finish_;  // by the harness
-    LineCount shortened_;  // failures without their text
+    LineCount shortened_;     // failures without their text
     std::uint64_t left_out_bytes_ = 0;
     size_t offset_ = 0;
 };

@@ -24,8 +24,8 @@ struct FoundSummary {
                                                        std::string_view framework);
 
 // The last summary in the log, if none in it counts what `own` counts: it is no line that the
-// framework printed with these numbers. Of unittest and pytest; a log may hold those of tests that
-// run a framework themselves. Empty: there is such a line, or none at all.
+// framework printed with these numbers. Only for unittest and pytest; a log may hold summaries of
+// tests that run a framework themselves. Empty: there is such a line, or none at all.
 [[nodiscard]] std::optional<FoundSummary> find_contradiction(std::string_view log,
                                                              const FrameworkSummary& own,
                                                              std::string_view framework);

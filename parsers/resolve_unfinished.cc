@@ -192,7 +192,7 @@ struct Resolving {
     // Whether a test failed in the framework's eyes.
     [[nodiscard]] bool has_broken() const {
         const auto broke = [&](const CaseRecord& c) {
-            // That one died and its framework went on is what CTest alone may say.
+            // Only CTest goes on after a test that died.
             return is_failure(c.state) || c.state == State::crashed ||
                    c.state == State::timed_out || (!is_pytest() && c.state == State::xpassed) ||
                    std::ranges::any_of(c.subcases, is_failure, &SubCase::state);

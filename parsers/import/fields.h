@@ -12,7 +12,7 @@ namespace compat::parsers {
 // importer has put folders in front only of equal names.
 [[nodiscard]] std::string stem_of(std::string_view file_name);
 
-// "1,234.5", "0.019s" in seconds. What is no time is 0, as is what a sum could not hold.
+// "1,234.5", "0.019s" in seconds. Anything else, or too great for a sum, is 0.
 [[nodiscard]] double file_seconds(std::string_view text);
 
 // How many of the words stand in a file's beginning or end.

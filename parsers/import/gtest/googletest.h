@@ -19,14 +19,14 @@ namespace compat::parsers {
                                                            const SeePart& see);
 [[nodiscard]] int googletest_text_likeness(std::string_view beginning, std::string_view end);
 
-// Its XML in other brackets, and read as that (junit_xml.h). Of a file that is cut off nothing is
-// read.
+// Its XML in other brackets, and read as that (junit_xml.h). Nothing is read of a file that is
+// cut off.
 [[nodiscard]] std::vector<Diagnostic> read_googletest_json(const ResultFile& file,
                                                            const SeePart& see);
 [[nodiscard]] int googletest_json_likeness(std::string_view beginning, std::string_view end);
 
 // A Failure for each "file:line: Failure" and "file:line: Skipped" in a text, and what stands after
-// it; its type is the last word of these. What stands before the first is a test's own output.
+// it; its type is the last word of these. Text before the first is a test's own output.
 [[nodiscard]] std::vector<Failure> googletest_failures(std::string_view text);
 
 // Reads the text in an element of the XML or JSON, "a.cc:12\nwords", as the binary prints it.

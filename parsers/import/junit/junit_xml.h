@@ -14,7 +14,7 @@ namespace compat::parsers {
 // A part is one run of pytest or CTest (a <testsuite>), else all of the suites under one root that
 // one writer has written. Its summary's counts are the totals that the file states, by their
 // attributes' names: "tests", "failures", "errors", "skipped"; one stands twice where the root and
-// the sum of its suites differ. Of a file that breaks off, the tests whose elements are whole are
+// the sum of its suites differ. If a file breaks off, the tests whose elements are whole are
 // kept, and the last part is not finished.
 [[nodiscard]] std::vector<Diagnostic> read_junit_xml(const ResultFile& file, const SeePart& see);
 

@@ -12,8 +12,6 @@
 #include "parsers/diagnosis/signature.h"
 #include "parsers/events.h"
 #include "parsers/framework_summary.h"
-#include "parsers/import/pytest/text.h"
-#include "parsers/import/unittest/text.h"
 #include "parsers/text.h"
 #include "runner/base/device_kind.h"
 #include "runner/base/framework.h"
@@ -44,16 +42,14 @@ bool has_lost_events(const ModuleRecord& from_text, std::string_view key, const 
                        [](const CaseRecord& test) { return !test.pseudo; });
 }
 
-ModuleRecord from_text(EventsResult events, std::string_view log, std::string_view framework,
-                       const ProcessEnd& end, std::string_view key) {
-    ModuleRecord record = is_framework(framework, Framework::pytest)
-                              ? parse_pytest_text(log, end, events.record.path)
-                              : parse_unittest_text(log, end, events.record.path);
+ModuleRecord from_text(EventsResult events, const AttemptFiles& files, Framework framework,
+                       const ProcessEnd& end) {
+    ModuleRecord record = files.log_reader(framework, files.log.text(), end, events.record.path);
     append(record.diagnostics, std::move(events.record.diagnostics));
     record.diagnostics.push_back(
         {"events", 0,
          fmt::format("{}no events that can be read; the log's text was read instead",
-                     has_lost_events(record, key, end) ? kContradiction : "")});
+                     has_lost_events(record, files.key, end) ? kContradiction : "")});
     return record;
 }
 
@@ -138,10 +134,10 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
     EventsResult events = parse_events(files.events, end, module, files.key);
     const bool closing_in_log = events.closing_in_log;
     const FrameworkTraits* traits = traits_of(framework);
-    const bool textual = !events.usable && traits && traits->in_python && !files.log.text().empty();
-    ModuleRecord record =
-        textual ? from_text(std::move(events), files.log.text(), framework, end, files.key)
-                : std::move(events.record);
+    const bool textual = !events.usable && files.log_reader && traits && traits->in_python &&
+                         !files.log.text().empty();
+    ModuleRecord record = textual ? from_text(std::move(events), files, traits->framework, end)
+                                  : std::move(events.record);
     add_crash_excerpts(record, files.log, end);
     explain_lost_events(record, end);
     if (record.framework.empty()) record.framework = valid_utf8(framework);

@@ -7,10 +7,16 @@
 
 #include "parsers/record.h"
 #include "parsers/text_source.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
-// An attempt's files; empty where there is no such file. What they refer to needs only live for the
+// Reads an attempt's results from the text of its log: read_attempt_log of import/importers.h,
+// which this library does not link.
+using LogReader = ModuleRecord (*)(Framework framework, std::string_view log, const ProcessEnd& end,
+                                   std::string_view module);
+
+// An attempt's files; empty where there is no such file. Their bytes need only live for the
 // call. The log is read where the events leave something open: how the process died, what the
 // framework said at its end.
 struct AttemptFiles {
@@ -18,13 +24,14 @@ struct AttemptFiles {
     TextSource log;
     LineSource devices;
     Isolation isolation{};
-    // Of the MACs of the events (base/line_mac.h): lines without one are not the harness's.
+    // For the MACs of the events (base/line_mac.h): lines without one are not the harness's.
     // Empty: nobody has it any more.
     std::string key{};
+    LogReader log_reader = nullptr;  // null: without events nothing is known of the tests
 };
 
-// The events decide. Where there are none that can be read, the log's text does, by `framework`
-// ("unittest", "pytest"), and a diagnostic says so. The framework's summary is what the harness
+// The events decide. Where there are none that can be read, the log's text does, if `framework` is
+// one of Python's, and a diagnostic says so. The framework's summary is what the harness
 // says it is, else looked for in the log, only where the framework had finished; one that is
 // missing there then (its output was closed or redirected by the suite, or dropped from a log that
 // grew too long) is a diagnostic, never a mismatch. One that says other numbers than the harness

@@ -10,8 +10,8 @@
 #include "parsers/diagnosis/place.h"
 #include "parsers/diagnosis/traceback.h"
 #include "parsers/framework_summary.h"
-#include "parsers/import/unittest/header.h"
 #include "parsers/text.h"
+#include "parsers/unittest_header.h"
 #include "runner/base/names.h"
 
 namespace compat::parsers {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cctype>
 
-#include "parsers/import/pattern.h"
-#include "parsers/import/unittest/header.h"
 #include "parsers/outcomes.h"
+#include "parsers/pattern.h"
 #include "parsers/text.h"
+#include "parsers/unittest_header.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {

@@ -39,6 +39,8 @@ std::span<const CountedWord> counted_words(std::string_view framework) {
     return known ? kWords[static_cast<size_t>(*known)] : std::span<const CountedWord>();
 }
 
+bool is_unnamed(const CaseRecord& row) { return row.name.starts_with("<unnamed"); }
+
 bool has_failure(const CaseRecord& test, State counted) {
     const auto is_it = [&](const Failure& f) { return f.counted == counted; };
     return (test.failure && is_it(*test.failure)) ||

@@ -29,6 +29,11 @@ struct OutcomeCounts : std::array<std::int64_t, kStateNames.size()> {
 // sub-tests that broke or were skipped.
 void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view framework);
 
+// The row of tests that a text counts and does not name: it stands for any number of them
+// (parsers/import/unnamed.h).
+inline constexpr std::string_view kUnnamed = "<unnamed>";
+[[nodiscard]] bool is_unnamed(const CaseRecord& row);
+
 struct CountedWord {
     std::string_view word;
     State state;

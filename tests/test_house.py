@@ -35,11 +35,12 @@ ARROWS = {
     "runner/slurm": {"prepare", "base"},
     "runner/exec": {"base"},
     "parsers": {"base"},
+    "parsers/import": {"parsers", "base"},
     "runner/store": {"analysis", "parsers", "base"},
     "runner/analysis": {"parsers", "base"},
     "reports": {"store", "analysis", "parsers", "base"},
     "runner/config": {"suites", "prepare", "base"},
-    "runner/archive": {"store", "analysis", "parsers", "exec", "base"},
+    "runner/archive": {"store", "analysis", "import", "parsers", "exec", "base"},
     "runner/display": {"device_choice", "exec", "reports", "analysis", "parsers", "base"},
     "runner/compare": {"archive", "store", "analysis", "reports", "display", "base"},
     "runner/site": {"archive", "store", "analysis", "reports", "display", "base"},
@@ -51,7 +52,7 @@ ARROWS = {
     "runner/nightly": {"cluster", "site", "compare", "run", "config", "suites", "prepare", "exec", "archive", "store", "analysis", "display",
                        "base"},
     "runner/serve": {"compare", "site", "run", "archive", "display", "reports", "store", "base"},
-    "runner/cli": {"serve", "nightly", "porting", "scan", "cluster", "compare", "site", "run", "config", "suites", "prepare", "slurm", "plan", "exec", "archive", "store", "analysis", "parsers", "reports", "display",
+    "runner/cli": {"serve", "nightly", "porting", "scan", "cluster", "compare", "site", "run", "config", "suites", "prepare", "slurm", "plan", "exec", "archive", "store", "analysis", "import", "parsers", "reports", "display",
                    "base"},
 }
 LIBRARIES = list(ARROWS)

@@ -37,19 +37,6 @@ std::optional<size_t> CaseNames::last(const std::vector<CaseRecord>& cases, std:
     return known ? std::optional<size_t>(*known) : std::nullopt;
 }
 
-void CaseNames::cut(const std::vector<CaseRecord>& cases, size_t from) {
-    for (; before_.size() > from; before_.pop_back()) {
-        const auto i = static_cast<std::uint32_t>(before_.size() - 1);
-        const auto [begin, end] = by_name_.equal_range(hash_of(cases[i].name));
-        const auto found =
-            std::find_if(begin, end, [&](const auto& known) { return known.second == i; });
-        if (before_.back() == kNone)
-            by_name_.erase(found);
-        else
-            found->second = before_.back();
-    }
-}
-
 void number_repeated_ids(std::vector<CaseRecord>& cases) {
     std::vector<size_t> hashes;
     for (const CaseRecord& c : cases) hashes.push_back(hash_of(c.id));

@@ -13,7 +13,7 @@
 
 namespace compat::parsers {
 
-// Where the cases with a name are in a list that grows, and is cut at its end now and then.
+// Where the cases with a name are in a list that grows.
 class CaseNames {
   public:
     // The last one; those that were added since the last call are found, too.
@@ -23,8 +23,6 @@ class CaseNames {
     [[nodiscard]] std::optional<size_t> before(size_t i) const {
         return before_[i] == kNone ? std::nullopt : std::optional<size_t>(before_[i]);
     }
-    // Before the list is cut there.
-    void cut(const std::vector<CaseRecord>& cases, size_t from);
 
   private:
     static constexpr std::uint32_t kNone = UINT32_MAX;

@@ -4,15 +4,26 @@
 #include <array>
 #include <unordered_map>
 
+#include "parsers/import/finished_run.h"
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/junit/junit_xml.h"
 #include "parsers/import/pytest/text.h"
 #include "parsers/import/torchdevice/torchdevice.h"
 #include "parsers/import/unittest/text.h"
+#include "parsers/text.h"
 
 namespace compat::parsers {
 
 namespace {
+
+template <void (*each_run)(const RunsText&, const SeeRun&)>
+std::vector<Diagnostic> read_runs(const ResultFile& file, const SeePart& see) {
+    each_run({file.bytes, {}, file.name}, [&](FinishedRun run) {
+        const ProcessEnd end = run.end;
+        see(resolved(std::move(run), end));
+    });
+    return {};
+}
 
 // A reader of one dialect. `likeness`: how many signs of the dialect the text shows; the
 // dialect with the most is the file's, the earlier of two that show as many.
@@ -23,8 +34,8 @@ struct DialectReader {
 };
 
 constexpr std::array kReaders{
-    DialectReader{Dialect::unittest_text, unittest_text_likeness, read_unittest_text},
-    DialectReader{Dialect::pytest_text, pytest_text_likeness, read_pytest_text},
+    DialectReader{Dialect::unittest_text, unittest_text_likeness, read_runs<each_unittest_run>},
+    DialectReader{Dialect::pytest_text, pytest_text_likeness, read_runs<each_pytest_session>},
     DialectReader{Dialect::googletest_text, googletest_text_likeness, read_googletest_text},
     DialectReader{Dialect::googletest_json, googletest_json_likeness, read_googletest_json},
     DialectReader{Dialect::junit_xml, junit_xml_likeness, read_junit_xml},
@@ -88,6 +99,16 @@ std::vector<Diagnostic> read_result_file(Dialect dialect, const ResultFile& file
         diagnostics.push_back(
             {"log", 0, "no result of " + std::string(name_of(dialect)) + " in it"});
     return diagnostics;
+}
+
+ModuleRecord read_attempt_log(Framework framework, std::string_view log, const ProcessEnd& end,
+                              std::string_view module) {
+    std::vector<FinishedRun> runs;
+    const auto each = framework == Framework::pytest ? each_pytest_session : each_unittest_run;
+    each({log, module, module}, [&](FinishedRun run) { runs.push_back(std::move(run)); });
+    FinishedRun own = own_run(std::move(runs), name_of(framework));
+    own.record.path = valid_utf8(module);
+    return resolved(std::move(own), end);
 }
 
 std::vector<ModuleRecord> split_modules(ModuleRecord part) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
@@ -63,6 +64,11 @@ using Signs = std::array<int, kDialectNames.size()>;
 // parts, which are not those of its tests. Never fails, on any bytes.
 [[nodiscard]] std::vector<Diagnostic> read_result_file(Dialect dialect, const ResultFile& file,
                                                        const SeePart& see);
+
+// The results of one attempt of ours at a module of pytest or unittest, from the text of its log
+// (LogReader of attempt.h).
+[[nodiscard]] ModuleRecord read_attempt_log(Framework framework, std::string_view log,
+                                            const ProcessEnd& end, std::string_view module);
 
 // A part of several modules as one record a module, in the order of their first cases. A record of
 // one module comes back as it is; of several, each has its own cases, and no closing.

@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "parsers/import/pattern.h"
+#include "parsers/pattern.h"
 
 namespace compat::parsers {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <csignal>
 
-#include "parsers/import/pattern.h"
+#include "parsers/pattern.h"
 
 namespace compat::parsers {
 
@@ -69,17 +69,13 @@ std::optional<ProcessEnd> printed_end(std::string_view log) {
                       .detail = std::string(found->name)};
 }
 
-std::optional<size_t> characters_before_death(std::string_view line) {
+bool says_death(std::string_view line) {
     constexpr size_t kLongest = 4096;
     static const Pattern death(
-        R"(((?:\S.*\.[A-Za-z]\w* )?[.FEsxXuR,-]*?)((?:(?:sh|/\S*|[^\s.FEsxXuR,-]\S*): line \d+: +\d+ )?)"
+        R"((?:\S.*\.[A-Za-z]\w* )?[.FEsxXuR,-]*(?:(?:sh|/\S*|[^\s.FEsxXuR,-]\S*): line \d+: +\d+ )?)"
         R"((?:Killed|Terminated|Segmentation fault|Aborted|Abort trap|Bus error|)"
-        R"(Illegal instruction|Floating point exception|Trace/breakpoint trap)(?:[ :(].*)?))");
-    const auto found = line.size() > kLongest ? std::nullopt : death.match(line);
-    if (!found) return std::nullopt;
-    const auto& [all, characters, words, _3, _4, _5, _6] = *found;
-    // "./ci.sh: line 3: 8236 Killed"
-    return characters == "." && words.starts_with('/') ? 0 : characters.size();
+        R"(Illegal instruction|Floating point exception|Trace/breakpoint trap)(?:[ :(].*)?)");
+    return line.size() <= kLongest && death.match(line);
 }
 
 ProcessEnd end_of_cut_log(std::string_view log, bool more_follows) {

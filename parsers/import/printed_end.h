@@ -18,10 +18,9 @@ inline const ProcessEnd kBrokenOff{.kind = ProcessEnd::Kind::stopped,
 // By the last such line near the end of `log`; nothing where there is none.
 [[nodiscard]] std::optional<ProcessEnd> printed_end(std::string_view log);
 
-// How many characters stand in front of the words by which a shell says how a process ended, as in
-// "..Fbash: line 1: 8236 Killed"; with the file in "test_a.py ..Killed". Nothing if the line has no
-// such words.
-[[nodiscard]] std::optional<size_t> characters_before_death(std::string_view line);
+// Whether a shell says in the line how a process ended: "bash: line 1: 8236 Killed". Dots and
+// letters of tests may stand in front.
+[[nodiscard]] bool says_death(std::string_view line);
 
 // The end of a process whose log breaks off: as it is printed there; else, where `more_follows` in
 // the same file, a crash of unknown kind; else unknown: what ran then is not_run.

@@ -195,7 +195,8 @@ void compare_junit(const ModuleRecord& record, std::vector<Mismatch>& into) {
 }
 
 void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
-    if (!record.closing) return;
+    // Whoever made a row of several tests has compared their sums (parsers/import/doubt.h).
+    if (!record.closing || std::ranges::any_of(record.cases, parsers::is_unnamed)) return;
     if (is_junit(*record.closing)) return compare_junit(record, into);
     const auto ours = expected_closing(record);
     if (!ours) return;

@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 
+#include "parsers/import/importers.h"
 #include "runner/base/files.h"
 #include "runner/base/isolation/source_copy.h"
 #include "runner/base/line_reader.h"
@@ -84,8 +85,15 @@ parsers::AttemptFiles files_of(const fs::path& folder, const std::string& log,
     parsers::AttemptFiles files{lines(events),
                                 log.empty() ? parsers::TextSource("") : text_of({folder, log}),
                                 lines(devices)};
+    files.log_reader = parsers::read_attempt_log;
     if (!log.empty())
         files.key = read_file(FileBelow(folder, key_file(log)), kLongestKey).value_or("");
+    return files;
+}
+
+parsers::AttemptFiles files_of(FileBelow log, FileBelow events) {
+    parsers::AttemptFiles files{lines_of(std::move(events)), text_of(std::move(log)), ""};
+    files.log_reader = parsers::read_attempt_log;
     return files;
 }
 

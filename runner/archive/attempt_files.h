@@ -37,6 +37,8 @@ inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 [[nodiscard]] parsers::AttemptFiles files_of(const std::filesystem::path& folder,
                                              const std::string& log, const std::string& events,
                                              const std::string& devices);
+// Those of an attempt that is not stored.
+[[nodiscard]] parsers::AttemptFiles files_of(FileBelow log, FileBelow events);
 // Whether each of the names that is not empty is a regular file below the folder that can be read.
 [[nodiscard]] bool has_files(const std::filesystem::path& folder,
                              const std::vector<std::string>& names);

@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/attempt.h"
+#include "parsers/import/lines.h"
+#include "parsers/import/unnamed.h"
 #include "parsers/text.h"
-#include "parsers/unnamed.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/verdict.h"
 #include "runner/archive/input_decoder.h"
@@ -51,13 +52,12 @@ Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::p
     return files;
 }
 
-// Whether a log of no known dialect shows tests of a run without -v that was cut off.
+// Whether a log of no known dialect has a line like "..F." of tests: a run that was cut off.
 bool shows_cut_off_run(std::string_view bytes) {
-    const auto beginning = bytes.substr(0, parsers::kSniffedBytes);
-    bool shows = false;
-    (void)parsers::read_result_file(parsers::Dialect::pytest_text, {"", beginning},
-                                    [&](const ModuleRecord&) { shows = true; });
-    return shows;
+    for (parsers::LogLines lines(bytes.substr(0, parsers::kSniffedBytes)); lines.next();)
+        if (lines.line().size() > 3 && lines.line().find_first_not_of(".FEsxXu") == bytes.npos)
+            return true;
+    return false;
 }
 
 struct OneImported {
@@ -84,7 +84,7 @@ Expected<OneImported> one_imported(const fs::path& file, const WhatToImport& wha
             return fail(
                 ErrorKind::usage,
                 "this looks like the log of a test run that was cut off, without its summary",
-                "import it with --dialect pytest or --dialect unittest", file.string());
+                "run it again with --junit-xml or -v: such a log names no test", file.string());
         return OneImported{{},
                            {ErrorKind::usage, "these are no results in any known dialect",
                             "say which with --dialect; " + known_dialects(), file.string()}};
@@ -144,19 +144,17 @@ class Reading {
         }
         const auto mapped = Mapped::open(file.file);
         if (!mapped) return tl::unexpected(mapped.error());
-        for (auto& [path, module] : modules_) module.unnamed_before = module.unnamed;
-        unnamed_again_ = 0;
+        unnamed_runs_ = 0;
         Expected<void> done;
         const auto of_file = parsers::read_result_file(file.dialect, {file.name, mapped->bytes()},
                                                        [&](ModuleRecord part) {
                                                            if (done)
                                                                done = take(std::move(part), file);
                                                        });
-        if (unnamed_again_ > 0)
+        if (unnamed_runs_ > 0)
             sums_.notes.push_back(fmt::format(
-                "{}: {} more test{} without a name in modules that had some before: each counts as "
-                "a test of its own",
-                file.name, unnamed_again_, unnamed_again_ == 1 ? "" : "s"));
+                "{}: {}{}; JUnit XML (pytest --junit-xml) has their names", file.name, unnamed_,
+                unnamed_runs_ == 1 ? "" : fmt::format(" (in {} runs; the first)", unnamed_runs_)));
         for (const auto& said : of_file) {
             const bool differ = said.message.starts_with(parsers::kTotalsDiffer) ||
                                 said.message.starts_with(parsers::kAmbiguous);
@@ -190,10 +188,14 @@ class Reading {
     Expected<void> take_module(ModuleRecord record, const ImportedFile& file) {
         if (record.path.empty()) record.path = file.name;
         Module& module = modules_[record.path];
-        // Nothing tells that they are the tests of an earlier file: each is a test of its own.
-        const auto last = parsers::number_unnamed_after(record, module.unnamed_before);
-        if (module.unnamed > 0) unnamed_again_ += std::max<std::int64_t>(0, last - module.unnamed);
-        module.unnamed = std::max(module.unnamed, last);
+        // Nothing tells that they are the tests of an earlier run: each row is one of its own. But
+        // GoogleTest's iterations run the same tests.
+        for (auto& test : record.cases)
+            if (parsers::is_unnamed(test)) {
+                if (!is_framework(record.framework, Framework::gtest))
+                    parsers::number_unnamed(test, ++module.unnamed);
+                if (unnamed_runs_++ == 0) unnamed_ = test.reason;
+            }
         store::JobResult job;
         job.attempt = ++module.attempts;
         if (job.attempt > 1) job.kind = AttemptKind::rest;
@@ -216,11 +218,11 @@ class Reading {
     const std::function<Expected<void>(store::JobResult)>& see_;
     struct Module {
         int attempts = 0;
-        std::int64_t unnamed = 0;         // tests without a name
-        std::int64_t unnamed_before = 0;  // those of earlier files
+        int unnamed = 0;  // rows of tests without a name
     };
     std::map<std::string, Module> modules_;  // by path
-    std::int64_t unnamed_again_ = 0;         // in one file
+    int unnamed_runs_ = 0;                   // of one file: with tests that have no name
+    std::string unnamed_;                    // those of the first
 };
 
 }  // namespace

@@ -60,10 +60,11 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& given, const s
             const auto* done = std::get_if<exec::JobFinished>(&event);
             if (!done) return {};
             const auto& job = files[done->job];
-            records[done->job] = parsers::read_attempt(
-                {archive::lines_of(job.events), archive::text_of(job.log), "", isolation_of(ready),
-                 job.key},
-                std::string(name_of(ready.suite.framework)), job.name, done->end);
+            parsers::AttemptFiles left = archive::files_of(job.log, job.events);
+            left.isolation = isolation_of(ready);
+            left.key = job.key;
+            records[done->job] = parsers::read_attempt(left, name_of(ready.suite.framework),
+                                                       job.name, done->end);
             return {};
         });
     if (finished.stopped) return fail(ErrorKind::interrupted, finished.reason);

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "parsers/import/importers.h"
-#include "parsers/import/unittest/header.h"
+#include "parsers/unittest_header.h"
 #include "tests/parsers/golden_archives.h"
 
 namespace {

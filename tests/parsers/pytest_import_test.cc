@@ -87,18 +87,6 @@ TEST_P(Progress, IsTakenOffVerboseLines) {
     EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
-TEST_P(Progress, IsTakenOffLinesOfCharacters) {
-    const auto& [a, b, c] = GetParam();
-    const ModuleRecord part = read_one(session(fmt::format("collected 3 items\n\n"
-                                                           "t.py ..   {}\n"
-                                                           "u.py s    {}\n\n",
-                                                           a, b) +
-                                               ruled("2 passed, 1 skipped in 0.01s")));
-    EXPECT_THAT(states(part), ElementsAre("t.py::<unnamed 1> passed", "t.py::<unnamed 2> passed",
-                                          "u.py::<unnamed 1> skipped"));
-    EXPECT_THAT(mismatches(part), IsEmpty());
-}
-
 TEST_P(Progress, IsTakenOffLinesOfWorkers) {
     const auto& [a, b, c] = GetParam();
     const ModuleRecord part = read_one(session(fmt::format("2 workers [3 items]\n\n"
@@ -151,28 +139,6 @@ TEST(PytestImport, TheSummaryTellsOfATestWhoseLineIsLost) {
     EXPECT_TRUE(is_ambiguous(text));
 }
 
-TEST(PytestImport, AnOutcomeBehindWhatATestPrinted) {
-    const ModuleRecord part = read_one(
-        session("collecting ... collected 9 items\n\n"
-                "t.py::test_1 epoch 1PASSED\n"
-                "t.py::test_2 first check FAILEDx\nsecond check FAILED\nall went well\nPASSED\n"
-                "t.py::test_3 loss\n0.5FAILED\n"
-                "t.py::test_4 well.SKIPPED (no (big) gpu)\n"
-                "t.py::test_5[a b] was:FAILED\nPASSED\n"
-                "t.py::test_6 doneERROR\n"
-                "t.py::test_7 x PASSED\nFAILED\n"
-                "t.py::test_8 SKIPPED (it PASSED [1])\n"
-                "t.yaml::a case PASSED\n\n" +
-                ruled("2 failed, 4 passed, 2 skipped, 1 error in 0.02s")));
-    EXPECT_THAT(
-        states(part),
-        ElementsAre("t.py::test_1 passed", "t.py::test_2 passed", "t.py::test_3 failed",
-                    "t.py::test_4 skipped", "t.py::test_5[a b] passed", "t.py::test_6 errored",
-                    "t.py::test_7 failed", "t.py::test_8 skipped", "t.yaml::a case passed"));
-    EXPECT_EQ(part.cases[3].reason, "no (big) gpu");
-    EXPECT_THAT(mismatches(part), IsEmpty());
-}
-
 TEST(PytestImport, ASummaryThatAFailingTestPrintedEndsNothing) {
     const std::string first = session(
         "collected 3 items\n\ntest_o.py .F.         [100%]\n\n" + ruled("FAILURES") +
@@ -185,8 +151,9 @@ TEST(PytestImport, ASummaryThatAFailingTestPrintedEndsNothing) {
         ".s   [100%]\n1 passed, 1 skipped in 0.01s\n");
     ASSERT_EQ(parts.size(), 3u);
     EXPECT_THAT(states(parts[0]),
-                ElementsAre("test_o.py::test_sum failed", "test_o.py::<unnamed 1> passed",
-                            "test_o.py::<unnamed 2> passed"));
+                ElementsAre("test_o.py::test_sum failed", "test_o.py::<unnamed> passed"));
+    EXPECT_EQ(parts[0].cases[1].reason, "2 passed, unnamed");
+    EXPECT_EQ(parts[2].cases[0].reason, "1 passed, 1 skipped, unnamed");
     for (const ModuleRecord& part : parts) EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
@@ -197,9 +164,84 @@ TEST(PytestImport, ATestWhoseLineIsLostIsInDoubt) {
     EXPECT_TRUE(is_ambiguous(lines + ruled("2 passed in 1.0s")));
     const ModuleRecord stopped =
         read_one(lines + ruled("stopping after 1 failures", '!') + ruled("2 passed in 1.0s"));
-    ASSERT_EQ(stopped.cases.size(), 4u);
-    EXPECT_EQ(stopped.cases[2].reason, "stopping after 1 failures");
+    ASSERT_EQ(stopped.cases.size(), 3u);
+    EXPECT_EQ(stopped.cases[2].reason, "2 not run, unnamed; stopping after 1 failures");
     EXPECT_THAT(mismatches(stopped), IsEmpty());
+}
+
+// With its own word for each of them, and one row.
+TEST(PytestImport, TestsThatAreCountedAndNotNamedAreOneRow) {
+    const ModuleRecord part = read_one(
+        session("collected 8 items\n\nt.py ..Fs.xXE     [100%]\n\n" + ruled("FAILURES") +
+                ruled("test_c", '_') + "\n>   assert 0\nE   assert 0\n\nt.py:3: AssertionError\n" +
+                ruled("short test summary info") + "FAILED t.py::test_c - assert 0\n" +
+                "ERROR t.py::test_h - RuntimeError: no\n" +
+                ruled("1 failed, 3 passed, 1 skipped, 1 xfailed, 1 xpassed, 1 error in 0.02s")));
+    EXPECT_THAT(states(part), ElementsAre("t.py::test_c failed", "t.py::test_h errored",
+                                          "t.py::<unnamed> passed"));
+    EXPECT_EQ(part.cases[2].reason, "3 passed, 1 skipped, 1 xfailed, 1 xpassed, unnamed");
+    EXPECT_EQ(part.collected, 3);
+    EXPECT_TRUE(part.finished);
+    EXPECT_THAT(mismatches(part), IsEmpty());
+    EXPECT_THAT(part.diagnostics, ::testing::Contains(::testing::Field(
+                                      &Diagnostic::message, ::testing::HasSubstr("--junit-xml"))));
+}
+
+// As a `pytest -q` that passes is.
+TEST(PytestImport, AClosingLineAloneIsASession) {
+    const auto parts = read("1 failed, 2 passed in 0.10s\n3 passed in 0.20s\n");
+    ASSERT_EQ(parts.size(), 2u);
+    EXPECT_THAT(states(parts[0]), ElementsAre("some.log::<unnamed> failed"));
+    EXPECT_EQ(parts[0].cases[0].reason, "2 passed, 1 failed, unnamed");
+    EXPECT_THAT(states(parts[1]), ElementsAre("some.log::<unnamed> passed"));
+    for (const ModuleRecord& part : parts) EXPECT_THAT(mismatches(part), IsEmpty());
+}
+
+// More of a test's outcomes than the closing counts.
+TEST(PytestImport, MoreNamesThanTheClosingCountsAreInDoubt) {
+    EXPECT_TRUE(is_ambiguous(
+        session("collected 2 items\n\nt.py FF     [100%]\n\n" + ruled("short test summary info") +
+                "FAILED t.py::test_a - assert 0\nFAILED t.py::test_b - assert 0\n" +
+                ruled("1 failed, 1 passed in 0.02s"))));
+    EXPECT_TRUE(is_ambiguous(
+        session("collected 3 items\n\nt.py ..     [100%]\n\n" + ruled("2 passed in 0.02s"))));
+}
+
+// With -s, the outcome stands on a line of its own where the test printed.
+TEST(PytestImport, AnOutcomeBehindWhatATestPrinted) {
+    const std::string lines =
+        "collecting ... collected 2 items\n\nt.py::test_a all went well\nPASSED\n"
+        "t.py::test_b some FAILEDx\nFAILED\n";
+    const ModuleRecord part = read_one(session(lines + ruled("1 failed, 1 passed in 0.02s")));
+    EXPECT_THAT(states(part), ElementsAre("t.py::test_a passed", "t.py::test_b failed"));
+    EXPECT_THAT(mismatches(part), IsEmpty());
+    EXPECT_TRUE(
+        is_ambiguous(session("collecting ... collected 1 item\n\n"
+                             "t.py::test_a epoch 1PASSED\n" +
+                             ruled("1 passed in 0.02s"))));
+}
+
+// Of tests that have no line nothing is known but their number.
+TEST(PytestImport, ASessionThatDies) {
+    const std::string verbose = session(
+        "collecting ... collected 1 item\n\nt.py::a PASSED [100%]\n" + ruled("1 passed in 0.01s"));
+    for (const std::string cut : {"..bash: line 1: 28504 Killed     python -m pytest -q\n",
+                                  "..Killed\n", "..\n/bin/ci.sh: line 7: 12 Terminated  pytest\n"})
+        for (const std::string& whole : {verbose, std::string("... [100%]\n3 passed in 0.1s\n")})
+            for (const std::string& text : {cut + whole, whole + cut}) {
+                const auto parts = read(text);
+                ASSERT_EQ(parts.size(), 2u) << text;
+                const ModuleRecord& part = parts[text.starts_with(cut) ? 0 : 1];
+                ASSERT_EQ(part.cases.size(), 1u) << text;
+                EXPECT_EQ(part.cases[0].state, State::crashed) << text;
+                EXPECT_THAT(mismatches(part), ElementsAre(::testing::HasSubstr("breaks off")));
+            }
+    const ModuleRecord counted = read_one(
+        session("collected 4 items\n\nt.py ..sh: line 1: 9 Killed                pytest\n"));
+    EXPECT_THAT(states(counted), ElementsAre("some.log::<unnamed> crashed"));
+    EXPECT_THAT(counted.diagnostics,
+                ::testing::Contains(::testing::Field(&Diagnostic::message,
+                                                     ::testing::HasSubstr("4 not run, unnamed"))));
 }
 
 constexpr std::string_view kDump =
@@ -215,21 +257,11 @@ TEST(PytestImport, ADeathInATestWithALineOfItsOwn) {
                                      "t.py::test_b {}",
                                      kDump)));
     EXPECT_THAT(states(part), ElementsAre("t.py::test_a passed", "t.py::test_b crashed",
-                                          "some.log::<unnamed 1> not_run"));
+                                          "t.py::<unnamed> not_run"));
     EXPECT_EQ(part.cases[1].reason, "SIGSEGV");
-    EXPECT_EQ(part.cases[2].reason, "the module crashed in t.py::test_b");
+    EXPECT_EQ(part.cases[2].reason, "1 not run, unnamed; the log breaks off");
     EXPECT_EQ(part.outcome, ModuleOutcome::crashed);
     EXPECT_EQ(part.collected, 3);
-}
-
-TEST(PytestImport, ADeathBehindCharacters) {
-    const ModuleRecord part =
-        read_one(session(fmt::format("collected 4 items\n\ns.py .    [ 25%]\nt.py .{}", kDump)));
-    EXPECT_THAT(states(part),
-                ElementsAre("s.py::<unnamed 1> passed", "t.py::<unnamed 1> passed",
-                            "t.py::<unnamed 2> crashed", "some.log::<unnamed 1> not_run"));
-    EXPECT_EQ(part.cases[2].reason, "SIGSEGV");
-    EXPECT_EQ(part.collected, 4);
 }
 
 TEST(PytestImport, ADeathThatTheServiceTellsByItsExitCode) {
@@ -258,33 +290,20 @@ TEST(PytestImport, ALogThatBreaksOffIsNoDeath) {
                          "t.py::test_a The child: Segmentation fault\nPASSED\n"
                          "t.py::test_b some outp"));
     EXPECT_THAT(states(part), ElementsAre("t.py::test_a passed", "t.py::test_b not_run",
-                                          "some.log::<unnamed 1> not_run"));
+                                          "t.py::<unnamed> not_run"));
     EXPECT_EQ(part.cases[1].reason, "the log breaks off");
-    EXPECT_EQ(part.cases[2].reason, "the log breaks off");
-}
-
-TEST(PytestImport, SubtestsOfATestThatOnlySectionsName) {
-    const ModuleRecord part = read_one(
-        ".uuuF                  [100%]\n" + ruled("FAILURES") + ruled("test_2 [m] (i=1)", '_') +
-        "\n    def test_2(subtests):\n>       assert i!=1\nE       assert 1 != 1\n\n"
-        "test_q.py:4: AssertionError\n" +
-        ruled("test_2", '_') +
-        "contains 1 failed subtest\n"
-        "2 failed, 1 passed, 2 subtests passed in 0.03s\n");
-    EXPECT_THAT(states(part),
-                ElementsAre("test_q.py::test_2 failed", "some.log::<unnamed 1> passed"));
-    ASSERT_EQ(part.cases[0].subcases.size(), 1u);
-    EXPECT_EQ(part.cases[0].subcases[0].label, "[m] (i=1)");
-    EXPECT_THAT(mismatches(part), ElementsAre(::testing::HasSubstr("no summary names")));
 }
 
 TEST(PytestImport, ATestFailedForTheReasonOfItsSubtests) {
-    ModuleRecord part = read_one(
-        session("collected 1 item\n\ntest_q.py uF     [100%]\n\n" + ruled("FAILURES") +
-                ruled("test_2 (i=1)", '_') +
-                "\n>       f()\nE       RuntimeError: CUDA out of memory\n\n"
-                "test_q.py:4: RuntimeError\n" +
-                ruled("test_2", '_') + "contains 1 failed subtest\n" + ruled("2 failed in 0.03s")));
+    ModuleRecord part = read_one(session(
+        "collected 1 item\n\ntest_q.py uF     [100%]\n\n" + ruled("FAILURES") +
+        ruled("test_2 (i=1)", '_') +
+        "\n>       f()\nE       RuntimeError: CUDA out of memory\n\n"
+        "test_q.py:4: RuntimeError\n" +
+        ruled("test_2", '_') + "contains 1 failed subtest\n" + ruled("short test summary info") +
+        "SUBFAILED(i=1) test_q.py::test_2 - RuntimeError: CUDA out of memory\n"
+        "FAILED test_q.py::test_2 - contains 1 failed subtest\n" +
+        ruled("2 failed in 0.03s")));
     diagnose(part);
     ASSERT_EQ(part.cases.size(), 1u);
     EXPECT_EQ(part.cases[0].failure->message, "contains 1 failed subtest");
@@ -292,24 +311,6 @@ TEST(PytestImport, ATestFailedForTheReasonOfItsSubtests) {
     part.cases[0].subcases.clear();
     diagnose(part);
     EXPECT_EQ(part.cases[0].failure->diagnosis->rule, "failed-subtests");
-}
-
-// As with --tb=line.
-TEST(PytestImport, SubtestsThatNothingNames) {
-    for (const std::string_view begin : {"collected 2 items\n\ntest_q.py ", ""}) {
-        const std::string text = fmt::format("{}.uF       [100%]\n\n{}", begin, ruled("FAILURES")) +
-                                 "E   assert 1 != 1\n/home/me/test_q.py:4: assert 1 != 1\n"
-                                 "contains 1 failed subtest\n";
-        const ModuleRecord part =
-            read_one(begin.empty() ? text + "2 failed, 1 passed in 0.01s\n"
-                                   : session(text) + ruled("2 failed, 1 passed in 0.01s"));
-        ASSERT_EQ(part.cases.size(), 2u);
-        const size_t failed = part.cases[0].state == State::failed ? 0 : 1;
-        EXPECT_EQ(part.cases[failed].state, State::failed);
-        EXPECT_EQ(part.cases[failed].subcases.size(), 1u);
-        EXPECT_EQ(part.cases[1 - failed].state, State::passed);
-        EXPECT_THAT(mismatches(part), IsEmpty());
-    }
 }
 
 std::string repeated(std::string_view text, int times) {
@@ -328,44 +329,9 @@ TEST(PytestImport, ASummaryThatAFailingTestPrintedEndsNoQuietSession) {
     const auto parts = read(quiet + ".s   [100%]\n1 passed, 1 skipped in 0.01s\n" + quiet);
     ASSERT_EQ(parts.size(), 3u);
     for (const ModuleRecord& part : parts) {
-        EXPECT_EQ(part.cases.size(), 2u);
+        EXPECT_EQ(part.cases.size(), &part == &parts[1] ? 1u : 2u);
         EXPECT_THAT(mismatches(part), IsEmpty());
     }
-}
-
-// With -q -s: it is a session of its own, or a test printed it.
-TEST(PytestImport, ASummaryThatATestOfAQuietSessionPrintedIsInDoubt) {
-    const std::string rest =
-        ruled("FAILURES") + ruled("test_c", '_') +
-        "\n>   def test_c(): assert 0\nE   assert 0\n\na.py:3: AssertionError\n" +
-        ruled("short test summary info") +
-        "FAILED a.py::test_c - assert 0\n1 failed, 2 passed in 0.05s\n";
-    EXPECT_TRUE(is_ambiguous(".\n1 passed in 0.10s\n.F\n" + rest));
-    // Such a closing counts nothing that was seen.
-    for (const char* printed : {"3 passed in 0.10s", "=== 500 passed in 0.1s ==="}) {
-        const auto part = read_one(fmt::format(".\n{}\n.F\n{}", printed, rest));
-        EXPECT_THAT(mismatches(part), IsEmpty()) << printed;
-        EXPECT_EQ(part.cases.size(), 3u) << printed;
-    }
-    EXPECT_TRUE(
-        is_ambiguous(".hello\n.well\n.3 passed in 0.10s\n3 passed in 0.10s\n.hello\n"
-                     ".well\n.\n3 passed in 0.20s\n"));
-    EXPECT_EQ(read("..\n2 passed in 0.1s\n...\n3 passed in 0.1s\n").size(), 2u);
-}
-
-TEST(PytestImport, SetupShowGluesTheOutcomeToTheName) {
-    const auto part = read_one(session("collecting ... collected 3 items\n\n"
-                                       "a.py::test_x \n        SETUP    F q\n"
-                                       "        a.py::test_x (fixtures used: q)PASSED\n"
-                                       "        TEARDOWN F q\n"
-                                       "a.py::test_z \n        a.py::test_zPASSED\n"
-                                       "a.py::test_p[c) d] \n        SETUP    F v['c) d']\n"
-                                       "        a.py::test_p[c) d] (fixtures used: v)SKIPPED (no)\n"
-                                       "        TEARDOWN F v['c) d']\n\n") +
-                               ruled("2 passed, 1 skipped in 0.02s"));
-    EXPECT_THAT(states(part), ElementsAre("a.py::test_x passed", "a.py::test_z passed",
-                                          "a.py::test_p[c) d] skipped"));
-    EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
 TEST(PytestImport, WhatLooksLikeSetupShowAndNamesNoTest) {
@@ -385,60 +351,6 @@ TEST(PytestImport, WordsOfADeathInAReasonOrAnId) {
     EXPECT_THAT(states(part), ElementsAre("a.py::test_b skipped",
                                           "a.py::test_c[Fatal Python error: Aborted] passed"));
     EXPECT_THAT(mismatches(part), IsEmpty());
-}
-
-TEST(PytestImport, ANumberIsNoFile) {
-    const auto part = read_one("1.5 s\n0.5 x\n... [100%]\n3 passed in 0.1s\n");
-    EXPECT_EQ(part.cases.size(), 3u);
-    for (const CaseRecord& c : part.cases) EXPECT_FALSE(c.id.starts_with("0.5")) << c.id;
-}
-
-TEST(PytestImport, SummariesAloneAreSessions) {
-    const auto parts = read("1 failed, 2 passed in 0.10s\n3 passed in 0.20s\n4 passed in 0.30s\n");
-    ASSERT_EQ(parts.size(), 3u);
-    EXPECT_EQ(parts[0].cases.size(), 3u);
-    EXPECT_EQ(parts[2].cases.size(), 4u);
-    // A test may have printed each.
-    EXPECT_TRUE(is_ambiguous("3 passed in 0.20s\n"));
-}
-
-TEST(PytestImport, UnnamedTestsOfASecondSessionHaveOtherIds) {
-    const auto parts =
-        read("..   [100%]\n2 passed in 0.01s\n.s   [100%]\n1 passed, 1 skipped in 0.01s\n");
-    ASSERT_EQ(parts.size(), 2u);
-    EXPECT_THAT(states(parts[0]),
-                ElementsAre("some.log::<unnamed 1> passed", "some.log::<unnamed 2> passed"));
-    EXPECT_THAT(states(parts[1]),
-                ElementsAre("some.log::<unnamed 3> passed", "some.log::<unnamed 4> skipped"));
-}
-
-// Beside a whole session, in front of it and behind it.
-TEST(PytestImport, CharactersOfASessionThatWasCutOffAreTests) {
-    const std::string verbose = session(
-        "collecting ... collected 1 item\n\nt.py::a PASSED [100%]\n" + ruled("1 passed in 0.01s"));
-    for (const std::string cut : {"..bash: line 1: 28504 Killed     python -m pytest -q\n",
-                                  "..Killed\n", "..\n/bin/ci.sh: line 7: 12 Terminated  pytest\n"})
-        for (const std::string& whole : {verbose, std::string("... [100%]\n3 passed in 0.1s\n")})
-            for (const std::string& text : {cut + whole, whole + cut}) {
-                const auto parts = read(text);
-                ASSERT_EQ(parts.size(), 2u) << text;
-                const ModuleRecord& part = parts[text.starts_with(cut) ? 0 : 1];
-                EXPECT_EQ(std::ranges::count(part.cases, State::passed, &CaseRecord::state), 2)
-                    << text;
-                EXPECT_EQ(part.cases.back().state, State::crashed) << text;
-                EXPECT_THAT(mismatches(part), ElementsAre(::testing::HasSubstr("breaks off")));
-            }
-    for (const std::string cut : {".......\n", ".."}) {
-        const auto parts = read(verbose + cut);
-        ASSERT_EQ(parts.size(), 2u) << cut;
-        EXPECT_FALSE(mismatches(parts[1]).empty()) << cut;
-    }
-    // A session with a first line says what was collected.
-    const ModuleRecord named = read_one(
-        session("collected 4 items\n\nt.py ..sh: line 1: 9 Killed                pytest\n"));
-    EXPECT_THAT(states(named),
-                ElementsAre("t.py::<unnamed 1> passed", "t.py::<unnamed 2> passed",
-                            "t.py::<unnamed 3> crashed", "some.log::<unnamed 1> not_run"));
 }
 
 TEST(PytestImport, WhatAWorkerBeginsStandsInFrontOfWhatAnotherPrints) {
@@ -482,38 +394,6 @@ TEST(PytestImport, ASessionWhoseTestsRunUnittest) {
     // One after the other: whichever is read, the other one is named.
     const Signs both = signs_in(inner + "...F [100%]\n1 failed, 3 passed in 0.1s\n");
     EXPECT_EQ(others_in(both, *recognise(both)).size(), 1u);
-}
-
-// pytest -v -s: behind the name of a test stands what it prints first.
-TEST(PytestImport, ALineOfATestThatATestPrinted) {
-    const ModuleRecord part =
-        read_one(session("collecting ... collected 2 items\n\n"
-                         "t.py::test_lines t.py::test_ghost PASSED      [ 50%]\nmore\nFAILED\n"
-                         "t.py::test_b[a t.py::c] PASSED\n\n" +
-                         ruled("1 failed, 1 passed in 0.01s")));
-    EXPECT_THAT(states(part),
-                ElementsAre("t.py::test_lines failed", "t.py::test_b[a t.py::c] passed"));
-    EXPECT_THAT(mismatches(part), IsEmpty());
-}
-
-// As pytest -q prints it: it has not said how many it collected.
-TEST(PytestImport, AQuietSessionThatWasStoppedIsNotAllThatWasAskedFor) {
-    const auto stopped = [](const std::string& characters, const std::string& by) {
-        return read_one(characters + "\n" + std::string(30, '!') + " " + by + " " +
-                        std::string(31, '!') + "\n/tmp/test_a.py:4: KeyboardInterrupt\n" +
-                        "1 passed in 0.45s\n");
-    };
-    for (const char* by :
-         {"KeyboardInterrupt", "stopping after 1 failures", "_pytest.outcomes.Exit: enough"}) {
-        const ModuleRecord part = stopped(".", by);
-        ASSERT_EQ(part.cases.size(), 2u) << by;
-        EXPECT_EQ(part.cases[1].state, State::not_run);
-        EXPECT_TRUE(part.cases[1].pseudo);
-        EXPECT_THAT(part.cases[1].reason, ::testing::StartsWith(by));
-        EXPECT_THAT(mismatches(part), IsEmpty());
-    }
-    const ModuleRecord whole = stopped(". " + std::string(65, ' ') + "[100%]", "KeyboardInterrupt");
-    EXPECT_EQ(whole.cases.size(), 1u);
 }
 
 // Quadratic, each takes minutes.

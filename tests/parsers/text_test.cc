@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "parsers/framework_summary.h"
-#include "parsers/import/unittest/header.h"
 #include "parsers/python_repr.h"
 #include "parsers/record.h"
+#include "parsers/unittest_header.h"
 
 namespace compat::parsers::text_test {
 namespace {

@@ -16,9 +16,10 @@
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/printed_end.h"
+#include "parsers/import/unnamed.h"
+#include "parsers/outcomes.h"
 #include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
-#include "parsers/unnamed.h"
 #include "runner/base/framework.h"
 
 namespace compat::parsers {
@@ -35,7 +36,6 @@ enum class Kind {
     end,
     broken_suite,
     disabled,
-    main,
     repeating,
     hidden
 };
@@ -58,10 +58,10 @@ struct Form {
 };
 #define COMPAT_TEST R"(([^. ][^ .]*\.[^ ]+))"
 #define COMPAT_END COMPAT_TEST R"((?:, where .*?)?(?: \((\d+) ms\))?)"
-const std::array<Form, 13>& forms() {
+const std::array<Form, 12>& forms() {
     using enum Kind;
     constexpr auto kBytes = RE2::Latin1;
-    static const std::array<Form, 13> kForms{{
+    static const std::array<Form, 12> kForms{{
         {header, "[==========] ", {R"(()Running (\d+) tests? from .*)", kBytes}},
         {closing, "[==========] ", {R"(()(\d+) tests? from .* ran\..*)", kBytes}},
         {leaving, "[----------] ", {"()()Global test environment tear-down", kBytes}},
@@ -74,7 +74,6 @@ const std::array<Form, 13>& forms() {
         {end, "[  FAILED  ] ", {COMPAT_END, kBytes}, State::failed},
         {end, "[  SKIPPED ] ", {COMPAT_END, kBytes}, State::skipped},
         {disabled, "[ DISABLED ] ", {COMPAT_TEST "()", kBytes}},
-        {main, "Running main() from ", {"()().*", kBytes}},
         {repeating, "Repeating all tests ", {R"(()\(iteration (\d+)\).*)", kBytes}},
         {hidden, "  YOU HAVE ", {R"(()(\d+) DISABLED TEST.*)", kBytes}},
     }};
@@ -96,38 +95,34 @@ Event event_of(std::string_view line) {
         const std::string_view rest = trimmed(line.substr(at + form.mark.size()));
         re2::StringPiece name, digits;
         if (!RE2::FullMatch({rest.data(), rest.size()}, form.rest, &name, &digits)) continue;
-        const std::int64_t number =
-            number_of({digits.data(), digits.size()}).value_or(digits.empty() ? 0 : kGreatestCount);
+        auto number = number_of({digits.data(), digits.size()});
+        if (!number) number = digits.empty() ? 0 : kGreatestCount;
         last = {form.kind,
                 form.state,
                 at,
                 {name.data(), name.size()},
-                std::min(number, kGreatestCount)};
+                std::min(*number, kGreatestCount)};
     }
     return last;
 }
 
-// Ends of one test, and runs within one another's tests: more than that no test prints.
-constexpr int kMostEnds = 16;
-constexpr size_t kDeepestRun = 16;
+constexpr std::string_view kGtestAdvice = "import the file of --gtest_output=xml instead";
 
 // One run of one binary.
 class Run {
   public:
-    Run(const ResultFile& file, int binary, size_t begin) : binary_(binary), begin_(begin) {
+    Run(const ResultFile& file, int binary, size_t begin) : begin_(begin) {
         record_.path = stem_of(file.name);
         if (binary > 1) record_.path += fmt::format("#{}", binary);
         record_.framework = name_of(Framework::gtest);
         record_.from_text = true;
     }
 
-    [[nodiscard]] int binary() const { return binary_; }
     [[nodiscard]] bool has_begun() const { return header_ || closed_ || !record_.cases.empty(); }
-    [[nodiscard]] bool is_brief() const { return !header_; }
     [[nodiscard]] bool is_closed() const { return closed_.has_value(); }
-    [[nodiscard]] bool is_running() const { return running_.has_value(); }
-    [[nodiscard]] bool runs(std::string_view test) const {
-        return running_ && record_.cases[*running_].name == test;
+    // The test that runs; empty: none does.
+    [[nodiscard]] std::string_view running() const {
+        return running_ ? std::string_view(record_.cases[*running_].name) : std::string_view();
     }
 
     // Takes a test's output, or the lines of the totals.
@@ -138,12 +133,11 @@ class Run {
             closing_.append(text) += '\n';
     }
 
-    // While a test runs, all but its own end is its output, if it still ends.
+    // While a test runs, all but its own end is its output.
     void take(const Event& event, std::string_view line, size_t offset) {
-        if (running_ && !(event.kind == Kind::end && runs(event.name))) {
-            if (event.kind == Kind::run && !stray_) stray_ = offset;
+        if (running_ &&
+            !(event.kind == Kind::end && record_.cases[*running_].name == valid_utf8(event.name)))
             return print(line);
-        }
         if (event.begin > 0) print(line.substr(0, event.begin));
         offset += event.begin;
         if (event.kind == Kind::end) return end_test(event, offset);
@@ -167,19 +161,13 @@ class Run {
         if (event.kind == Kind::closing) print(line.substr(event.begin));
     }
 
-    ModuleRecord finish(bool more_follows, Unnamed::Room& room) {
+    ModuleRecord finish(bool more_follows) {
         std::string last = output_;
         if (running_)
             last.insert(0, fmt::format("[ RUN      ] {}\n", record_.cases[*running_].name));
         else if (!closed_)
             keep_outside();
-        if (running_ && stray_) ambiguous(*stray_, "a test has no end, and others began after it");
         if (closed_) set_closing();
-        if (of_nobody_ > 0)
-            record_.diagnostics.push_back(
-                {"log", static_cast<std::int64_t>(begin_),
-                 fmt::format("failures that are no named test's: {}, the first: {}", of_nobody_,
-                             first_of_nobody_)});
         for (auto& [suite, failures] : fixtures_) {
             CaseRecord row = googletest_fixture(suite, std::move(failures), of_environment_);
             row.id = fmt::format("{}::{}", record_.path, row.name);
@@ -188,12 +176,9 @@ class Run {
         number_repeated_ids(record_.cases);
         std::vector<Progress> progress(record_.cases.size(), Progress::ended);
         if (running_) progress[*running_] = Progress::started;
-        add_unnamed(room);
-        progress.resize(record_.cases.size(),
-                        record_.closing ? Progress::ended : Progress::announced);
-        record_.collected =
-            static_cast<std::int64_t>(header_ ? fixtures_.size() : record_.cases.size());
-        if (header_) record_.collected += *header_ + std::max(hidden_, disabled_);
+        add_unnamed_tests();
+        progress.resize(record_.cases.size(), Progress::ended);
+        record_.collected = static_cast<std::int64_t>(record_.cases.size());
         const bool finished = closed_.has_value();
         const ProcessEnd how = finished ? ProcessEnd{ProcessEnd::Kind::stopped, 0, {}}
                                         : end_of_cut_log(last, more_follows);
@@ -206,8 +191,8 @@ class Run {
     }
 
   private:
-    void ambiguous(size_t offset, std::string_view what) {
-        add_doubt(record_, offset, what, "import the file of --gtest_output=xml instead");
+    void doubt(size_t offset, std::string_view what) {
+        add_doubt(record_, offset, what, kGtestAdvice);
     }
 
     size_t add(std::string_view name) {
@@ -220,78 +205,42 @@ class Run {
         return by_name_[test.name] = record_.cases.size() - 1;
     }
 
-    // The end of the test that runs; a second end after it, as a test may print such a line itself;
-    // a line of the list after the closing; or all that brief output says of a test.
+    // The end of the test that runs, a line of the list after the closing, or a test that failed in
+    // a run that prints no others (--gtest_brief=1).
     void end_test(const Event& event, size_t offset) {
         const auto known = by_name_.find(valid_utf8(event.name));
         const bool is_new = known == by_name_.end();
-        if (closed_) {
-            const size_t i = is_new ? add(event.name) : known->second;
-            if (!is_new && record_.cases[i].state == event.state) return;
-            if (!is_new) ambiguous(offset, "the list at the end has another result of a test");
-            set_result(i, event, {});
-        } else if (running_ || (!is_new && ended_ == known->second && ends_ < kMostEnds)) {
-            ends_ = running_ ? 1 : ends_ + 1;
-            ended_ = running_ ? running_ : ended_;
-            set_result(*ended_, event, googletest_failures(output_));
-            outside_from_ = output_.size();
-            running_.reset();
-            stray_.reset();
-        } else if (header_ && !is_new) {
-            ambiguous(offset, "a test ends that does not run");
-        } else {
-            end_unbegun(event);
+        const size_t i = is_new ? add(event.name) : known->second;
+        if (closed_ && !is_new) {
+            if (record_.cases[i].state == event.state) return;
+            doubt(offset, "the list at the end has another result of a test");
+        } else if (header_ && !closed_ && running_ != i && ended_ != i) {
+            doubt(offset, "a test ends that does not run");
         }
+        set_result(i, event, closed_ ? std::vector<Failure>{} : googletest_failures(output_));
+        if (closed_) return;
+        ended_ = i;
+        running_.reset();
+        output_.clear();
     }
 
     void set_result(size_t i, const Event& event, std::vector<Failure> failures) {
         CaseRecord& test = record_.cases[i];
         if (event.number > 0) test.duration_s = static_cast<double>(event.number) / 1000;
         set_googletest_result(test, event.state, std::move(failures));
-        if (test.state != State::skipped || !test.reason.empty()) return;
-        // GoogleTest skips without a word what its suite's set-up, or that of all, broke.
-        for (const std::string& suite : {std::string(), suite_})
-            if (const auto broken = fixtures_.find(suite);
-                broken != fixtures_.end() && !broken->second.empty())
-                test.reason = "the set-up failed: " + broken->second.front().message;
-    }
-
-    // Text before a test's end in brief output is of all tests since the last that failed.
-    // One that skipped is none of its own.
-    void end_unbegun(const Event& event) {
-        std::vector<Failure> failures = take_failures();
-        const auto skip = std::find_if(failures.rbegin(), failures.rend(),
-                                       [](const Failure& f) { return f.type == "Skipped"; });
-        keep_nobodys({failures.begin(), skip.base()});
-        failures.erase(failures.begin(), skip.base());
-        set_result(add(event.name), event, std::move(failures));
-    }
-
-    // Those that were printed since the last test ended.
-    std::vector<Failure> take_failures() {
-        auto failures = googletest_failures(std::string_view(output_).substr(outside_from_));
-        output_.clear();
-        ended_.reset();
-        outside_from_ = 0;
-        return failures;
     }
 
     // Keeps failures that were printed outside of tests: those of fixtures.
     void keep_outside() {
-        std::vector<Failure> failures = take_failures();
-        if (!header_) return keep_nobodys(failures);
+        std::vector<Failure> failures = googletest_failures(output_);
+        output_.clear();
         std::erase_if(failures, [](const Failure& f) { return f.type == "Skipped"; });
-        if (failures.empty()) return;
+        if (failures.empty() || !header_) return;
         std::vector<Failure>& all = fixtures_[suite_];
         std::move(failures.begin(), failures.end(), std::back_inserter(all));
     }
 
-    void keep_nobodys(const std::vector<Failure>& failures) {
-        for (const Failure& failure : failures)
-            if (failure.type != "Skipped" && ++of_nobody_ == 1) first_of_nobody_ = failure.message;
-    }
-
-    // The run's own totals. What failed is counted by what is left where no line does.
+    // The run's own totals. If no line counts failures, they are the rest.
     void set_closing() {
         auto found = find_summary(closing_, name_of(Framework::gtest));
         if (!found) return;
@@ -301,67 +250,51 @@ class Run {
         record_.closing = std::move(found->summary);
     }
 
-    void add_unnamed(Unnamed::Room& room) {
-        // Iterations run the same tests.
-        room.last_number.erase(record_.path);
-        Unnamed unnamed(record_, room);
-        std::map<State, std::int64_t> begun;
-        std::int64_t unbegun = header_.value_or(0);
+    void add_unnamed_tests() {
+        OutcomeCounts begun{};
+        std::int64_t left = header_.value_or(0);
         for (const CaseRecord& c : record_.cases)
-            if (c.started) ++begun[c.state], --unbegun;
-        if (header_ && record_.closing && unbegun == *header_) {
-            unnamed.add(record_.path, unbegun, never_begun());
+            if (c.started) ++begun[c.state], --left;
+        UnnamedTests unnamed{.reason = "the log breaks off"};
+        if (record_.closing && header_ && left == *header_) {
+            // A global set-up kept all tests from beginning: GoogleTest counts them as passed.
+            const bool broke = std::ranges::any_of(record_.cases, [](const CaseRecord& row) {
+                return row.phase == Phase::module_setup;
+            });
+            unnamed.counts[broke ? State::errored : State::skipped] = left;
         } else if (record_.closing) {
-            for (const auto& [word, count] : record_.closing->counts) {
-                CaseRecord like;
-                set_googletest_result(like, state_of(word).value_or(State::not_run), {});
-                like.started = true;
-                unnamed.add(record_.path, count - begun[like.state], like);
+            for (const CountedWord& known : counted_words(record_.framework)) {
+                const std::int64_t counted =
+                    std::min(count_in(*record_.closing, known.word), kGreatestCount);
+                unnamed.counts[known.state] =
+                    std::max<std::int64_t>(counted - begun[known.state], 0);
+                begun[known.state] += unnamed.counts[known.state];
+                if (begun[known.state] != counted)
+                    doubt(*closed_, "the closing line counts other tests than the lines before it");
             }
         } else {
-            unnamed.add(record_.path, unbegun, CaseRecord{});
+            unnamed.counts[State::not_run] = std::max<std::int64_t>(left, 0);
         }
-        CaseRecord off;
-        set_googletest_disabled(off);
-        unnamed.add(record_.path, hidden_ - disabled_, off);
-        unnamed.tell(closed_.value_or(begin_));
+        unnamed.counts[State::skipped] += std::max<std::int64_t>(hidden_ - disabled_, 0);
+        add_unnamed(record_, record_.path, unnamed, closed_.value_or(begin_), kGtestAdvice);
     }
 
-    // A test that a global set-up kept from beginning: GoogleTest counts it as passed.
-    [[nodiscard]] CaseRecord never_begun() const {
-        CaseRecord like;
-        like.phase = Phase::module_setup;
-        like.state = State::skipped;
-        like.reason = "none of the tests was begun";
-        for (const CaseRecord& row : record_.cases)
-            if (row.phase == Phase::module_setup) {
-                like.state = State::errored;
-                like.failure = row.failure;
-            }
-        return like;
-    }
-
-    int binary_;
     size_t begin_;
     ModuleRecord record_;
     std::unordered_map<std::string, size_t> by_name_;
     std::map<std::string, std::vector<Failure>> fixtures_;  // by suite; of all of them: ""
     Phase of_environment_ = Phase::module_setup;
     std::string suite_;
-    std::string output_;                     // since the last event
-    std::optional<size_t> running_, ended_;  // the test that runs, and the one that ended last
-    int ends_ = 0;                           // of the latter
-    size_t outside_from_ = 0;                // in the output, where that of the latter is over
-    std::optional<size_t> stray_;            // where another test began in the one that runs
+    std::string output_;             // since the last event
+    std::optional<size_t> running_;  // the test that runs
+    std::optional<size_t> ended_;    // the last one that ended: it may have printed its end before
     std::optional<std::int64_t> header_;
     std::optional<size_t> closed_;
     std::string closing_;  // the lines of its totals
-    std::string first_of_nobody_;
-    std::int64_t hidden_ = 0, disabled_ = 0, of_nobody_ = 0;
+    std::int64_t hidden_ = 0, disabled_ = 0;
 };
 
-// The file's runs. Where one begins in a test of another, the test prints it if the test still
-// ends; else it had crashed. Until that is sure, `runs_` has both.
+// The file's runs, one after the other.
 class TextReader {
   public:
     TextReader(const ResultFile& file, const SeePart& see) : file_(file), see_(see) {}
@@ -369,57 +302,45 @@ class TextReader {
     void read() {
         for (LogLines lines(file_.bytes); lines.next();) {
             const Event event = event_of(lines.line());
-            if (event.kind != Kind::output)
-                step(event, lines.line(), lines.offset());
-            else if (!runs_.empty())
-                runs_.back().print(lines.line());
+            if (event.kind == Kind::output) {
+                if (run_) run_->print(lines.line());
+                continue;
+            }
+            if (!run_ || is_of_another_run(event, lines.after())) {
+                const bool same = event.kind == Kind::repeating && event.number > 1;
+                if (run_) see_(run_->finish(/*more_follows=*/true));
+                if (!same || binaries_ == 0) ++binaries_;
+                run_.emplace(file_, binaries_, lines.offset());
+            }
+            run_->take(event, lines.line(), lines.offset());
         }
-        hand_on(/*more_follows=*/false);
+        if (run_) see_(run_->finish(/*more_follows=*/false));
     }
 
   private:
-    void step(const Event& event, std::string_view line, size_t offset) {
-        const auto outer = std::find_if(runs_.rbegin(), runs_.rend(), [&](const Run& run) {
-            return event.kind == Kind::end && run.runs(event.name);
-        });
-        if (outer != runs_.rend()) runs_.erase(outer.base(), runs_.end());
-        if (runs_.empty() || is_of_another_run(event)) open(event, offset);
-        runs_.back().take(event, line, offset);
+    // Whether the test that runs ends behind `from`: what stands between is its output.
+    [[nodiscard]] bool ends_yet(size_t from) {
+        const std::string_view test = run_->running();
+        if (test.empty()) return false;
+        for (LogLines lines(file_.bytes.substr(from)); ahead_ > 0 && lines.next();) {
+            ahead_ -= std::min(ahead_, lines.after() - lines.offset());
+            if (const Event event = event_of(lines.line()); valid_utf8(event.name) == test)
+                return event.kind == Kind::end;
+        }
+        return false;
     }
 
-    // Brief output has no headers and lists nothing after its closing: more is the next
-    // iteration's.
-    [[nodiscard]] bool is_next_iteration(const Event& event) const {
-        if (event.kind == Kind::repeating) return event.number > 1;
-        return !runs_.empty() && runs_.back().is_closed() && runs_.back().is_brief() &&
-               (event.kind == Kind::closing || event.kind == Kind::end);
-    }
-
-    [[nodiscard]] bool is_of_another_run(const Event& event) const {
-        const Run& run = runs_.back();
-        if (event.kind == Kind::header || event.kind == Kind::repeating) return run.has_begun();
-        return run.is_closed() && (event.kind == Kind::main || event.kind == Kind::run ||
-                                   event.kind == Kind::closing || is_next_iteration(event));
-    }
-
-    void open(const Event& event, size_t offset) {
-        const bool same = is_next_iteration(event);
-        if (!runs_.empty()) binaries_ = runs_.back().binary();
-        if (!runs_.empty() && (!runs_.front().is_running() || runs_.size() == kDeepestRun))
-            hand_on(/*more_follows=*/true);
-        runs_.emplace_back(file_, same ? std::max(binaries_, 1) : binaries_ + 1, offset);
-    }
-
-    void hand_on(bool more_follows) {
-        for (Run& run : runs_) see_(run.finish(more_follows || &run != &runs_.back(), room_));
-        runs_.clear();
+    [[nodiscard]] bool is_of_another_run(const Event& event, size_t after) {
+        if (event.kind == Kind::header || event.kind == Kind::repeating)
+            return run_->has_begun() && !ends_yet(after);
+        return run_->is_closed() && (event.kind == Kind::run || event.kind == Kind::closing);
     }
 
     const ResultFile& file_;
     const SeePart& see_;
-    Unnamed::Room room_;
-    std::vector<Run> runs_;
+    std::optional<Run> run_;
     int binaries_ = 0;
+    size_t ahead_ = file_.bytes.size();  // how much may be read ahead
 };
 
 // CTest's text holds that of GoogleTest with a number before each line, or parts of it.

@@ -10,10 +10,10 @@
 #include "parsers/import/fields.h"
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/importers.h"
-#include "parsers/import/pytest/failure.h"
-#include "parsers/import/unittest/header.h"
+#include "parsers/import/pytest_failure.h"
 #include "parsers/python_repr.h"
 #include "parsers/text.h"
+#include "parsers/unittest_header.h"
 
 namespace compat::parsers {
 

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "parsers/framework_summary.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/lines.h"
-#include "parsers/import/pattern.h"
+#include "parsers/pattern.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {
@@ -40,7 +39,6 @@ constexpr std::array<PytestWord, 6> kOutcomeWords{{
     {"XFAIL", State::xfailed},
     {"XPASS", State::xpassed},
 }};
-constexpr std::string_view kPytestCharacters = ".FEsxX";  // of these states, in this order
 
 // So that a line of any length costs no more than a terminal's.
 constexpr size_t kWidest = 2000;
@@ -73,26 +71,18 @@ bool set_closing(PytestEvent& event, const Groups& found) {
     return event.closing.has_value();
 }
 
-bool is_plain_name(std::string_view text) {
-    static const Pattern plain(COMPAT_FILE COMPAT_NAME);
-    return plain.match(text).has_value();
-}
-
-// Takes the first blank behind which all is an outcome. A file that is not Python's has items of
-// any name; so has one behind whose outcome the progress shows that it is no output.
+// Takes the first blank behind which all is an outcome. A name that is not plain needs the
+// progress behind it, which shows that it is no output.
 bool set_node(PytestEvent& event, const Groups&) {
     static const Pattern ending(" " COMPAT_OUTCOME COMPAT_PROGRESS "$");
-    static const Pattern odd(COMPAT_FILE "::.+");
-    static const Pattern of_python(R"([^:]*\.py::.*)");
+    static const Pattern plain(COMPAT_FILE COMPAT_NAME);
     const std::string_view tail = ending.search_end(event.line);
     if (tail.empty()) return false;
     const std::string_view name = event.line.substr(0, event.line.size() - tail.size());
     const auto found = *ending.match(tail);
-    if (!is_plain_name(name)) {
-        const size_t blank = std::min(name.find(' '), name.size());
-        if (!odd.match(name) || name.find(".py::", blank) < name.size()) return false;
-        if (of_python.match(name) && found[5].empty()) return false;
-    }
+    if (!plain.match(name) &&
+        (found[5].empty() || name.find(".py::", name.find(' ')) < name.size()))
+        return false;
     event.name = name;
     event.status = status_of(found[1], found[3], found[2].empty() ? found[4] : found[2]);
     return true;
@@ -100,8 +90,8 @@ bool set_node(PytestEvent& event, const Groups&) {
 
 // A dying worker's output may follow on the same line.
 bool set_worker_node(PytestEvent& event, const Groups& found) {
-    const std::string_view alone = trimmed(found[2].substr(0, end_of_result(found[2])));
-    event.name = is_plain_name(alone) ? alone : found[2];
+    const size_t dump = found[2].find(" Fatal Python error: ");
+    event.name = found[2].substr(0, dump < found[2].find('[') ? dump : found[2].size());
     event.status = status_of(found[1]);
     return event.of_worker = true;
 }
@@ -112,24 +102,9 @@ bool set_subtest(PytestEvent& event, const Groups& found) {
     return true;
 }
 
-// pytest writes the id and a blank before the test runs: what follows is its output.
-bool set_begun_node(PytestEvent& event, const Groups& found) {
-    static const Pattern ended(".* " COMPAT_OUTCOME COMPAT_PROGRESS);
-    set_name_and_rest(event, found);
-    event.unsure = event.rest.size() < kWidest && ended.match(event.rest);
-    return true;
-}
-
 bool set_outcome(PytestEvent& event, const Groups& found) {
     event.status = status_of(found[1], found[3], found[2].empty() ? found[4] : found[2]);
     return true;
-}
-
-bool set_characters(PytestEvent& event, const Groups& found) {
-    set_name_and_rest(event, found);
-    event.has_progress = !found[3].empty();
-    event.is_last = found[3].ends_with("[100%]");
-    return event.has_progress || event.name.find(' ') == std::string_view::npos;
 }
 
 bool set_announced(PytestEvent& event, const Groups& found) {
@@ -148,8 +123,8 @@ struct LineForm {
     bool is_rule = false;
 };
 
-const std::array<LineForm, 20>& line_forms() {
-    static const std::array<LineForm, 20> all{{
+const std::array<LineForm, 19>& line_forms() {
+    static const std::array<LineForm, 19> all{{
         {PytestKind::closing, "=n0123456789", " in ", set_closing, Pattern("=* ?(?:no|\\d).*"),
          true},
         {PytestKind::start, "", "= test session starts =", set_rest,
@@ -163,7 +138,7 @@ const std::array<LineForm, 20>& line_forms() {
         {PytestKind::platform, "p", "", set_name_and_rest,
          Pattern("platform .* -- Python ([^ ,]+), pytest-([^ ,]+).*")},
         {PytestKind::root, "r", "", set_rest, Pattern("rootdir: (.+?)(?:, .*)?")},
-        {PytestKind::internal, "I", "", set_rest, Pattern("INTERNALERROR> ?(.*)")},
+        {PytestKind::internal, "", "INTERNALERROR>", set_rest, Pattern(".*?INTERNALERROR> ?(.*)")},
         {PytestKind::conftest, "I", "", set_rest,
          Pattern("(ImportError while loading conftest '.*)")},
         {PytestKind::collected, "c", "collected ", set_name_and_rest,
@@ -177,13 +152,12 @@ const std::array<LineForm, 20>& line_forms() {
         {PytestKind::node, "", "::", set_node, Pattern(COMPAT_FILE "::.*")},
         {PytestKind::subtest, "", "::", set_subtest,
          Pattern("(" COMPAT_FILE "::.*?) (SUBFAILED|SUBPASSED|SUBSKIPPED)[\\[(].*")},
-        {PytestKind::node, "", "::", set_begun_node,
+        // pytest writes the id and a blank before the test runs: what follows is its output.
+        {PytestKind::node, "", "::", set_name_and_rest,
          Pattern("([^ :]+\\.\\w+::[^ \\[]*(?:\\[(?:[^\\[\\]]|\\[[^\\[\\]]*\\])*\\]|\\[.*?\\])?)(?: "
                  "(.*))?")},
         {PytestKind::outcome, " PFESX", "", set_outcome,
          Pattern(" *" COMPAT_OUTCOME COMPAT_PROGRESS)},
-        {PytestKind::characters, "", "", set_characters,
-         Pattern("(?:([^ ].*\\.[A-Za-z]\\w*) )?([.FEsxXuR,-]+)" COMPAT_PROGRESS)},
     }};
     return all;
 }
@@ -200,29 +174,6 @@ PytestEvent pytest_event_of(std::string_view line) {
             return event;
     }
     return {.line = line};
-}
-
-std::optional<PytestStatus> pytest_status_within(std::string_view line, bool not_at_end) {
-    static const Pattern at_end(".*?" COMPAT_OUTCOME COMPAT_PROGRESS);
-    static const Pattern within(".*" COMPAT_WORD "(?:[^ :]|( )\\((.+)\\)).*");
-    line = trimmed(line);
-    if (line.find_first_of("PFESX") == std::string_view::npos) return std::nullopt;
-    line.remove_prefix(line.size() - std::min(line.size(), kWidest));
-    const auto found = not_at_end ? within.match(line) : at_end.match(line);
-    return found ? std::optional(status_of((*found)[1], (*found)[3])) : std::nullopt;
-}
-
-std::optional<State> pytest_state_of(char progress) {
-    const size_t i = kPytestCharacters.find(progress);
-    return i == std::string_view::npos ? std::nullopt : std::optional(kOutcomeWords[i].state);
-}
-
-size_t end_of_result(std::string_view line) {
-    static const Pattern other(
-        R"((.*?)(?:Fatal Python error: .*|INTERNALERROR> Traceback \(most recent call last\):|)"
-        R"(\+\++ Timeout \+\++))");
-    const auto found = other.match(line);
-    return found ? (*found)[1].size() : line.size();
 }
 
 std::optional<PytestSummary> pytest_summary_of(std::string_view line) {
@@ -267,18 +218,6 @@ SummaryText split_summary(const PytestSummary& summary,
     if (summary.state != State::xpassed || blank >= text.size() || is_known(text))
         return {text, {}};
     return {text.substr(0, blank), trimmed(text.substr(blank))};
-}
-
-size_t columns_of(std::string_view line) {
-    return static_cast<size_t>(std::count_if(line.begin(), line.end(), [](char c) {
-        return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    }));
-}
-
-bool fills_terminal(std::string_view line, size_t width) {
-    const size_t columns = columns_of(line);
-    const bool overfull = line.size() > 4 && line[1] == ' ' && line[line.size() - 2] == ' ';
-    return width == 0 || columns == width || (columns > width && overfull);
 }
 
 }  // namespace compat::parsers

@@ -28,16 +28,15 @@ struct PytestEvent {
         node,       // "test_a.py::test_x PASSED  [ 50%]": without a status, `rest` is its output
         subtest,    // "test_a.py::test_x SUBFAILED[m] (i=1)"
         outcome,    // "PASSED": of a test that had printed (-s)
-        characters,  // "test_a.py ..F", "..F": the file is `name`, they are `rest`
-        heading,     // "=== FAILURES ===": the words are `rest`
-        section,     // "___ test_x ___"
-        captured,    // "--- Captured stdout call ---"
-        stopped,     // "!!! stopping after 1 failures !!!"
-        closing,     // "=== 1 failed, 2 passed in 0.1s ===", with -q without the frame
-        timeout,     // "+++ Timeout +++" of pytest-timeout, which ends the process
-        internal,    // "INTERNALERROR> …"
-        conftest,    // "ImportError while loading conftest '…": there is no session
-        announced,   // PyTorch's script starts a file (lines.h), which is `file`
+        heading,    // "=== FAILURES ===": the words are `rest`
+        section,    // "___ test_x ___"
+        captured,   // "--- Captured stdout call ---"
+        stopped,    // "!!! stopping after 1 failures !!!"
+        closing,    // "=== 1 failed, 2 passed in 0.1s ===", with -q without the frame
+        timeout,    // "+++ Timeout +++" of pytest-timeout, which ends the process
+        internal,   // "INTERNALERROR> …"
+        conftest,   // "ImportError while loading conftest '…": there is no session
+        announced,  // PyTorch's script starts a file (lines.h), which is `file`
     };
     Kind kind = Kind::text;
     std::string_view line;
@@ -45,27 +44,12 @@ struct PytestEvent {
     std::string_view rest{};
     std::optional<PytestStatus> status{};  // node, outcome; subtest: if it failed
     bool of_worker = false;                // node: "[gw0] [ 50%] PASSED …"
-    bool unsure = false;                   // node: an outcome in `rest` may be its own
-    bool has_progress = false;             // "[ 50%]" stands behind characters
-    bool is_last = false;                  // "[100%]"
     bool framed = false;                   // closing
     std::optional<FrameworkSummary> closing{};
     std::string file{};
 };
 
 [[nodiscard]] PytestEvent pytest_event_of(std::string_view line);
-
-// An outcome at the end of a line that a test has printed ("epoch 1PASSED"), or, where
-// `not_at_end`, behind which a tear-down has printed on ("PASSEDclosed").
-[[nodiscard]] std::optional<PytestStatus> pytest_status_within(std::string_view line,
-                                                               bool not_at_end);
-
-// The state that a character gives; nothing for one that is a sub-test's or none.
-[[nodiscard]] std::optional<State> pytest_state_of(char progress);
-
-// Where, behind characters or what a test printed, another's words begin: those with which Python
-// dies, pytest's own failure, pytest-timeout's. The size where none do.
-[[nodiscard]] size_t end_of_result(std::string_view line);
 
 // A line of "short test summary info".
 struct PytestSummary {
@@ -85,11 +69,5 @@ struct SummaryText {
 };
 [[nodiscard]] SummaryText split_summary(const PytestSummary& summary,
                                         const std::function<bool(std::string_view)>& is_known);
-
-// Whether a rule ("=== text ===") is as wide as pytest draws it on a terminal of `width` columns:
-// exactly that, or wider if its text alone is. A width of 0 is unknown. Columns are counted as if
-// no character was wide.
-[[nodiscard]] bool fills_terminal(std::string_view line, size_t width);
-[[nodiscard]] size_t columns_of(std::string_view line);
 
 }  // namespace compat::parsers

@@ -14,14 +14,14 @@
 #include "parsers/diagnosis/traceback.h"
 #include "parsers/framework_summary.h"
 #include "parsers/import/case_table.h"
+#include "parsers/import/doubt.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/json_document.h"
-#include "parsers/import/unittest/header.h"
 #include "parsers/jsonl.h"
 #include "parsers/outcomes.h"
 #include "parsers/resolve_unfinished.h"
 #include "parsers/text.h"
-#include "parsers/unnamed.h"
+#include "parsers/unittest_header.h"
 #include "runner/base/framework.h"
 #include "runner/base/host.h"
 
@@ -253,10 +253,12 @@ Failure failure_of(const json& details) {
     return failure;
 }
 
+constexpr std::string_view kLogAdvice = "import the log of the module";
+
 class Module {
   public:
-    Module(const json& entry, std::string_view module, Unnamed::Room& room)
-        : entry_(entry), module_(module), room_(room), record_(record_of(path_of(module))) {}
+    Module(const json& entry, std::string_view module)
+        : entry_(entry), module_(module), record_(record_of(path_of(module))) {}
 
     ModuleRecord read() {
         for (const json& test : child_at(entry_, "test_cases")) read_test(test);
@@ -268,7 +270,7 @@ class Module {
             return std::move(record_);
         }
         ProcessEnd end{ProcessEnd::Kind::stopped, 0, "the totals of its log are not told"};
-        // That tests broke explains an exit code; without its totals nothing says how it closed.
+        // Tests that broke explain an exit code; without its totals nothing says how it closed.
         if (code && (record_.closing || *code < 0)) end = end_of(*code);
         record_.collected = static_cast<std::int64_t>(record_.cases.size());
         const std::vector<Progress> progress(record_.cases.size(), Progress::ended);
@@ -312,8 +314,8 @@ class Module {
         record_.cases.push_back(std::move(row));
     }
 
-    // "tests.a.test_b.Outer.Inner", since Python 3.11 with the test's name after it. Of a class
-    // from another module its own name.
+    // "tests.a.test_b.Outer.Inner", since Python 3.11 with the test's name after it. A class
+    // from another module is its own name.
     [[nodiscard]] std::string classes_of(std::string_view dotted, std::string_view method) const {
         if (dotted.ends_with(fmt::format(".{}", method))) dotted.remove_suffix(method.size() + 1);
         if (dotted == module_) return {};
@@ -345,34 +347,30 @@ class Module {
                             record_.path, total, count("passed"), others));
         record_.closing = closing ? *closing : told;
         record_.closing->text = fmt::format("Ran {}: {}", total, verdict);
-        add_unnamed(total);
+        add_unnamed_tests(total);
     }
 
-    void add_unnamed(std::int64_t total) {
-        Unnamed unnamed(record_, room_);
-        const auto add = [&](State state, std::int64_t count) {
-            CaseRecord like;
-            like.started = true;
-            like.state = state;
-            if (state == State::failed || state == State::errored)
-                like.failure.emplace().counted = state;
-            unnamed.add(record_.path, count, like);
-        };
-        const auto rows = [&](auto is_it) {
-            return std::count_if(record_.cases.begin(), record_.cases.end(), is_it);
-        };
-        for (const CountedWord& known : counted_words(record_.framework))
-            add(known.state, count_in(*record_.closing, known.word) -
-                                 rows([&](const CaseRecord& c) { return c.state == known.state; }));
-        add(State::passed, total - rows([](const CaseRecord& c) { return c.started; }));
-        unnamed.tell(0);
+    void add_unnamed_tests(std::int64_t total) {
+        UnnamedTests unnamed;
+        for (const CaseRecord& c : record_.cases) {
+            --unnamed.counts[c.state];
+            total -= c.started;
+        }
+        for (const CountedWord& known : counted_words(record_.framework)) {
+            std::int64_t& more = unnamed.counts[known.state];
+            more = std::max<std::int64_t>(
+                more + std::min(count_in(*record_.closing, known.word), kGreatestCount), 0);
+            total -= more;
+        }
+        unnamed.counts[State::passed] = std::max<std::int64_t>(total, 0);
+        if (unnamed.any()) check_totals(record_, unnamed.counts, 0, kLogAdvice);
+        add_unnamed(record_, record_.path, unnamed, 0, kLogAdvice);
     }
 
     void say(std::string message) { record_.diagnostics.push_back({"log", 0, std::move(message)}); }
 
     const json& entry_;
     std::string_view module_;
-    Unnamed::Room& room_;
     ModuleRecord record_;
 };
 
@@ -427,13 +425,12 @@ std::vector<Diagnostic> read_torchdevice_json(const ResultFile& file, const SeeP
     json entries = read_json(file.bytes, diagnose);
     // The script writes a list; a module alone is taken for one.
     if (entries.is_object()) entries = json::array({std::move(entries)});
-    Unnamed::Room room;
     for (const json& entry : entries) {
         const std::string module = entry.is_object() ? string_at(entry, "module") : std::string();
         if (module.empty() || entry.contains("error"))
             diagnose.add(0, "an entry that is no module");
         else
-            see(Module(entry, module, room).read());
+            see(Module(entry, module).read());
     }
     return diagnostics;
 }

@@ -5,7 +5,7 @@
 
 #include "parsers/import/fields.h"
 #include "parsers/import/lines.h"
-#include "parsers/import/pattern.h"
+#include "parsers/pattern.h"
 #include "parsers/python_repr.h"
 #include "parsers/text.h"
 
@@ -14,20 +14,6 @@ namespace compat::parsers {
 namespace {
 
 using LineKind = UnittestEvent::Kind;
-
-struct FixedLine {
-    std::string_view line;
-    LineKind kind;
-};
-constexpr std::array<FixedLine, 7> kFixedLines{{
-    {"", LineKind::blank},
-    {kRule, LineKind::rule},
-    {kDoubleRule, LineKind::double_rule},
-    {"Stdout:", LineKind::captured},
-    {"Stderr:", LineKind::captured},
-    {"Slowest test durations", LineKind::durations},
-    {"Running tests...", LineKind::begins},
-}};
 
 // The words with which a status or a title begins.
 struct UnittestWord {
@@ -43,10 +29,6 @@ constexpr std::array<UnittestWord, 7> kUnittestStatuses{{
     {"unexpected success", State::xpassed},
     {"UNEXPECTED SUCCESS", State::xpassed},
 }};
-
-constexpr std::string_view kUnittestCharacters = ".FEsxu";
-constexpr std::array kCharacterStates{State::passed,  State::failed,  State::errored,
-                                      State::skipped, State::xfailed, State::xpassed};
 
 #define COMPAT_STATUS \
     R"(ok|FAIL|ERROR|expected failure|unexpected success|skipped '.*'|skipped ".*")"
@@ -67,11 +49,10 @@ UnittestStatus status_in(std::string_view word, std::string_view seconds) {
     return status;
 }
 
-// Words of this form can be a test's: with a module, a fixture's, or of a function.
+// Words of this form can be a test's, with a module, or a fixture's.
 bool names_test(const UnittestHeader& header) {
     if (header.qualified[0] >= '0' && header.qualified[0] <= '9') return false;  // "ok (0.012s)"
     return header.qualified.find('.') != std::string_view::npos ||
-           header.method.find('.') != std::string_view::npos ||
            unittest_fixture_of(header.method) != nullptr;
 }
 
@@ -116,46 +97,6 @@ bool is_title(UnittestEvent& event) {
     return true;
 }
 
-bool is_ran(UnittestEvent& event) {
-    event.kind = LineKind::ran;
-    return event.line.starts_with("Ran ");
-}
-
-bool is_announced(UnittestEvent& event) {
-    event.kind = LineKind::announced;
-    event.file = announced_file(event.line);
-    return !event.file.empty();
-}
-
-bool is_duration(UnittestEvent& event) {
-    static const Pattern duration(COMPAT_SECONDS " +(.*)");
-    const auto found = duration.match(event.line);
-    event.header = found ? header_of((*found)[2]) : std::nullopt;
-    event.kind = LineKind::duration;
-    if (event.header) event.seconds = file_seconds((*found)[1]);
-    return event.header.has_value();
-}
-
-bool is_characters(UnittestEvent& event) {
-    event.kind = LineKind::characters;
-    return event.line.find_first_not_of(kUnittestCharacters) == std::string_view::npos;
-}
-
-// With the characters that the line may begin with; empty: any.
-struct Recogniser {
-    std::string_view first;
-    bool (*is_it)(UnittestEvent&);
-};
-constexpr std::array<Recogniser, 7> kRecognisers{{
-    {"", is_test},
-    {" oFEseu", is_status},
-    {"EFU", is_title},
-    {"R", is_ran},
-    {"R", is_announced},
-    {"0123456789", is_duration},
-    {kUnittestCharacters, is_characters},
-}};
-
 }  // namespace
 
 std::optional<UnittestStatus> unittest_status_of(std::string_view text) {
@@ -176,20 +117,22 @@ std::optional<UnittestStatus> unittest_status_at_end(std::string_view line) {
     return found ? std::optional(status_in((*found)[1], (*found)[2])) : std::nullopt;
 }
 
-std::optional<State> unittest_state_of(char progress) {
-    const size_t i = kUnittestCharacters.find(progress);
-    return i == std::string_view::npos ? std::nullopt : std::optional(kCharacterStates[i]);
-}
-
 UnittestEvent unittest_event_of(std::string_view line) {
-    for (const FixedLine& known : kFixedLines)
-        if (line == known.line) return {.kind = known.kind, .line = line};
-    for (const Recogniser& known : kRecognisers) {
-        if (!known.first.empty() && known.first.find(line[0]) == std::string_view::npos) continue;
-        UnittestEvent event{.line = line};
-        if (known.is_it(event)) return event;
-    }
-    return {.line = line};
+    UnittestEvent event{.kind = LineKind::blank, .line = line};
+    if (line.empty()) return event;
+    event.kind = line == kRule ? LineKind::rule : LineKind::double_rule;
+    if (line == kRule || line == kDoubleRule || is_test(event)) return event;
+    event = {.line = line};
+    const auto may_begin = [&](std::string_view first) {
+        return first.find(line[0]) < first.size();
+    };
+    if ((may_begin(" oFEseu") && is_status(event)) || (may_begin("EFU") && is_title(event)))
+        return event;
+    event = {.line = line};
+    if (line.starts_with("Ran ")) event.kind = LineKind::ran;
+    if (line.starts_with("Running ")) event.file = announced_file(line);
+    if (!event.file.empty()) event.kind = LineKind::announced;
+    return event;
 }
 
 }  // namespace compat::parsers

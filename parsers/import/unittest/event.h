@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "parsers/import/unittest/header.h"
+#include "parsers/import/unittest/names.h"
 
 namespace compat::parsers {
 
@@ -29,21 +29,14 @@ struct UnittestEvent {
         subtest,      // "  test_x (m.A.test_x) (i=1) ... FAIL": its label is `rest`
         status,       // "ok", "skipped 'why'"
         ran,          // "Ran 3 tests in 0.1s", under a rule
-        captured,     // "Stdout:": what a test that broke had printed follows (-b)
-        durations,    // "Slowest test durations"
-        duration,     // "0.012s     test_x (m.A.test_x)"
-        characters,   // "..F"
         announced,    // PyTorch's script starts a file (lines.h), which is `file`
-        begins,       // "Running tests...", over a rule: unittest-xml-reporting's first line
     };
     Kind kind = Kind::text;
     std::string_view line;
-    std::optional<UnittestHeader>
-        header{};             // test, heading, subtest, duration; title: if it has one
-    UnittestStatus status{};  // status, subtest; title: the state, with the seconds
-    std::string_view rest{};  // title: what stands behind the word; test; subtest
+    std::optional<UnittestHeader> header{};  // test, heading, subtest; title: if it has one
+    UnittestStatus status{};                 // status, subtest; title: the state, with the seconds
+    std::string_view rest{};                 // title: what stands behind the word; test; subtest
     std::string file{};
-    double seconds = 0;  // duration
 };
 
 [[nodiscard]] UnittestEvent unittest_event_of(std::string_view line);
@@ -51,8 +44,5 @@ struct UnittestEvent {
 // A status that is all there is, and one at the end of a line whose beginning a test has printed.
 [[nodiscard]] std::optional<UnittestStatus> unittest_status_of(std::string_view text);
 [[nodiscard]] std::optional<UnittestStatus> unittest_status_at_end(std::string_view line);
-
-// The state that a character of a run that is not verbose gives; nothing for any other.
-[[nodiscard]] std::optional<State> unittest_state_of(char progress);
 
 }  // namespace compat::parsers

@@ -33,17 +33,9 @@ for source in "$@"; do
     }
     for kind in $kinds; do
         run "$kind" "$kind"
-        # Brief output names no test before it has ended: nothing tells what a test prints from what is said of it.
-        run "$kind-brief" "$kind" --gtest_brief=1 '--gtest_filter=-Lies.*'
         run "$kind-repeat" "$kind" --gtest_repeat=2
     done
-    run states-color states --gtest_color=yes
-    run states-brief-color states --gtest_brief=1 --gtest_color=yes '--gtest_filter=-Lies.*'
-    run passes-brief-repeat passes --gtest_brief=1 --gtest_repeat=3
-    run states-shuffle states --gtest_shuffle --gtest_random_seed=7
     run states-disabled states --gtest_also_run_disabled_tests
-    run states-no-time states --gtest_print_time=0
-    run states-fail-fast states --gtest_fail_fast
     run states-filter states '--gtest_filter=States.*:-*Fail'
     run states-none states '--gtest_filter=Nothing.*'
 done

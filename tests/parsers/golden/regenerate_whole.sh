@@ -5,8 +5,7 @@
 #   regenerate_whole.sh FOLDER odd PYTHON…         odd-unittest-3.9.18/: tests that print what a run looks like
 #   regenerate_whole.sh FOLDER odd_pytest PYTHON…  odd-pytest-8.4.2/: tests with what is hard to read
 #   regenerate_whole.sh FOLDER pytest PYTHON…      whole-pytest-8.4.2/; with pytest-xdist, up to 8 pytest-subtests
-# A form that a Python cannot print (--durations before 3.12, unittest-xml-reporting where it is not
-# installed) is left out. Beside each log what the framework's own objects say (oracle_*.py).
+# A form that a Python cannot print (unittest-xml-reporting where it is not installed) is left out. Beside each log what the framework's own objects say (oracle_*.py).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
@@ -27,7 +26,6 @@ unittest_logs() {
     log discover -m unittest discover -v
     log quiet -m unittest discover
     log buffered -m unittest discover -v -b
-    if "$python" -m unittest --help | grep -q -- --durations; then log durations -m unittest discover -v --durations 5; fi
     if "$python" -c 'import xmlrunner' 2>/dev/null; then log xmlrunner -m xmlrunner discover -v -o "$work/xml"; fi
     (cd "$suite" && env -i "${environment[@]}" "$python" "$here/oracle_unittest.py" --discover \
         >"$out/model.json" 2>/dev/null </dev/null)
@@ -64,7 +62,6 @@ pytest_logs() {
     log native "${all[@]}" --tb=native -v
     log no "${all[@]}" --tb=no -q -rA
     log coloured "${all[@]}" --color=yes -v
-    log xdist "${all[@]}" -n 2
     log xdist_verbose "${all[@]}" -n 2 -v
     pytest_model model --continue-on-collection-errors
     log stopped -m pytest -p no:cacheprovider -v test_all_pass.py test_states.py -x
@@ -89,19 +86,11 @@ odd_pytest_logs() {
         done <<<"-v
 -q
 
--rA
--q -rN
--v -s -rA
--v --tb=line"
-        [ "$of" = test_speaks.py ] || continue
-        for form in -s "-v -s" "-q -s" "-q -s -rA"; do
-            # shellcheck disable=SC2086
-            log "${of%.py}$(tr -d ' ' <<<"$form")" -m pytest -p no:cacheprovider -p oracle_pytest $form "$of"
-        done
+-rA"
     done
     environment+=(PYTHONPATH=)
     for of in dies interrupted passes broken_conftest; do
-        for form in "" -q -qq; do
+        for form in "" -q; do
             # shellcheck disable=SC2086
             log "end-$of$form" -m pytest -p no:cacheprovider $form "ends/$of"
         done

@@ -1,5 +1,6 @@
 // One failure as pytest prints it between two "____ name ____" lines: source lines, "E   " lines,
-// "file:line: Type". Not for plain Python tracebacks (traceback.h), though it takes those, too.
+// "file:line: Type"; JUnit XML has it, too. Not for plain Python tracebacks (traceback.h), though
+// it takes those, too.
 #pragma once
 
 #include <string_view>

@@ -1,11 +1,11 @@
-#include "parsers/import/pytest/failure.h"
+#include "parsers/import/pytest_failure.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "parsers/diagnosis/traceback.h"
-#include "parsers/import/pattern.h"
+#include "parsers/pattern.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {

@@ -1,52 +1,19 @@
-#include "parsers/import/unittest/header.h"
+#include "parsers/import/unittest/names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "parsers/import/importers.h"
-#include "parsers/import/pattern.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {
 
 namespace {
 
-// Names made by parametrising libraries hold more than identifiers do; all bytes past ASCII are
-// taken for letters.
-#define COMPAT_METHOD R"([\w.\-\x80-\xFF])"
-#define COMPAT_QUALIFIED R"([\w.\-<>\x80-\xFF]+)"
-
-// A name may hold anything, where it is said twice: since Python 3.11.
-std::optional<UnittestHeader> odd_header_of(std::string_view line) {
-    constexpr size_t kLongest = 1000;  // of the two together
-    constexpr int kMostTries = 4;
-    static const Pattern owned(COMPAT_QUALIFIED);
-    const std::string_view head = line.substr(0, kLongest);
-    size_t open = head.find(" (");
-    for (int i = 0; i < kMostTries && open != std::string_view::npos; ++i) {
-        const std::string_view method = head.substr(0, open);
-        const size_t name = head.find(fmt::format(".{})", method), open + 2);
-        if (name != std::string_view::npos && owned.match(head.substr(open + 2, name - open - 2))) {
-            const size_t end = name + 1 + method.size();
-            return UnittestHeader{method, line.substr(open + 2, end - open - 2),
-                                  line.substr(0, end), line.substr(end + 1)};
-        }
-        open = head.find(" (", open + 1);
-    }
-    return std::nullopt;
-}
-
 bool is_loader(const UnittestHeader& header) {
     return header.qualified.starts_with("unittest.loader.");
-}
-
-// "unittest.case.FunctionTestCase (check)" is the function `check`.
-bool is_of_function(const UnittestHeader& header) {
-    return header.qualified.find('.') == std::string_view::npos &&
-           header.method.find('.') != std::string_view::npos;
 }
 
 // "mod.Class" of "mod.Class.test_x", as it is printed since Python 3.11, and of "mod.Class".
@@ -74,40 +41,9 @@ std::string_view class_in(std::string_view module, std::string_view qualified) {
 
 }  // namespace
 
-std::optional<UnittestHeader> header_of(std::string_view line) {
-    static const Pattern plain("(" COMPAT_METHOD "+) \\((" COMPAT_QUALIFIED ")\\)");
-    if (line.find(" (") == std::string_view::npos) return std::nullopt;
-    const auto found = plain.match_beginning(line);
-    if (!found) return odd_header_of(line);
-    const size_t size = (*found)[0].size();
-    return UnittestHeader{(*found)[1], (*found)[2], line.substr(0, size - 1), line.substr(size)};
-}
-
-std::optional<UnittestHeader> header_within(std::string_view line) {
-    static const Pattern within(".*?(test[^a-z (]" COMPAT_METHOD R"(* \()" COMPAT_QUALIFIED
-                                R"(\) \.\.\. .*))");
-    if (line.find(") ... ") == std::string_view::npos) return std::nullopt;
-    const auto found = within.match(line);
-    const auto header = found ? header_of((*found)[1]) : std::nullopt;
-    return header && header->rest.starts_with(kEllipsis) ? header : std::nullopt;
-}
-
-const UnittestFixture* unittest_fixture_of(std::string_view method) {
-    static constexpr std::array<UnittestFixture, 4> kFixtures{{
-        {"setUpClass", "<setUpClass>", Phase::class_setup, true},
-        {"tearDownClass", "<tearDownClass>", Phase::class_teardown, true},
-        {"setUpModule", "<setUpModule>", Phase::module_setup, false},
-        {"tearDownModule", "<tearDownModule>", Phase::module_teardown, false},
-    }};
-    const auto* const it =
-        std::find_if(kFixtures.begin(), kFixtures.end(),
-                     [&](const UnittestFixture& f) { return f.method == method; });
-    return it == kFixtures.end() ? nullptr : it;
-}
-
 std::string unittest_name_of(const UnittestHeader& header) {
     std::string name = valid_utf8(header.qualified);
-    if (is_loader(header) || unittest_fixture_of(header.method) || is_of_function(header) ||
+    if (is_loader(header) || unittest_fixture_of(header.method) ||
         owner_of(header).size() < header.qualified.size())
         return name;
     return name + '.' + valid_utf8(header.method);
@@ -140,8 +76,6 @@ CaseRecord UnittestNames::case_of(const UnittestHeader& header) {
         c.id = prefix_of(header.qualified) + std::string(fixture->pseudo);
     else if (fixture)
         c.id = fmt::format("{}::{}", path_of(header.qualified), fixture->pseudo);
-    else if (is_of_function(header))
-        c.id = fmt::format("{}::{}", path_of("__main__"), c.name);
     else
         c.id = prefix_of(owner_of(header)) + valid_utf8(header.method);
     return c;

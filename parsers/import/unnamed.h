@@ -1,0 +1,41 @@
+// The tests that a text counts and does not name, as one row for each run: "118 passed, unnamed".
+// Not for tests that have a name anywhere in the text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "parsers/outcomes.h"
+#include "parsers/record.h"
+
+namespace compat::parsers {
+
+// No count of a file is taken for greater, so that sums of counts fit a number.
+inline constexpr std::int64_t kGreatestCount = 1'000'000'000'000;
+
+// The outcomes that the record's closing counts and its cases do not have.
+// Where each test has a line, only skips: of modules, fixtures and sub-tests, which have none.
+[[nodiscard]] OutcomeCounts counts_beyond_cases(const ModuleRecord& record, bool each_has_line);
+
+struct UnnamedTests {
+    OutcomeCounts counts{};
+    std::int64_t ran = 0;  // passed or skipped: unittest's line does not tell which
+    std::string reason;    // of those that did not run
+    bool pseudo = false;   // they are modules, fixtures or sub-tests
+
+    [[nodiscard]] bool any() const;
+};
+
+// The row of tests that have no name: "path::<unnamed>".
+[[nodiscard]] CaseRecord unnamed_row(std::string_view path);
+
+// Adds the row "path::<unnamed>" if there are any, in the state that matters most of theirs, and
+// says in a diagnostic how many have no name; `offset` is where the text counts them.
+void add_unnamed(ModuleRecord& record, std::string_view path, const UnnamedTests& unnamed,
+                 size_t offset, std::string_view advice);
+
+// With a number behind it where the module has such rows of earlier runs.
+void number_unnamed(CaseRecord& row, int number);
+
+}  // namespace compat::parsers

@@ -24,7 +24,7 @@ struct AttemptFiles {
     TextSource log;
     LineSource devices;
     Isolation isolation{};
-    // For the MACs of the events (base/line_mac.h): lines without one are not the harness's.
+    // For the MACs of the events (runner/base/line_mac.h): lines without one are not the harness's.
     // Empty: nobody has it any more.
     std::string key{};
     LogReader log_reader = nullptr;  // null: without events nothing is known of the tests

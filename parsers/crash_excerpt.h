@@ -1,5 +1,5 @@
 // The Failure of the row in which a process died, from what it left in its log.
-// Not for exceptions that a framework reports (traceback.h) nor for which row that is
+// Not for exceptions that a framework reports (diagnosis/traceback.h) nor for which row that is
 // (resolve_unfinished.h).
 #pragma once
 

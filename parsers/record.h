@@ -102,7 +102,7 @@ struct Failure {
     std::optional<State> counted;
     // Worked out for every failure of an attempt when all else is known (attempt.h).
     std::optional<Diagnosis> diagnosis;
-    std::string signature;  // signature.h
+    std::string signature;  // diagnosis/signature.h
 
     // Type and first line of the message: "AssertionError: 1 != 2". One line.
     [[nodiscard]] std::string first_line() const;

@@ -38,7 +38,7 @@ struct Course {
 //    broke (a coverage threshold, `os._exit` at exit). Where tests broke, it is a diagnostic.
 //  - An exit that the last case to end had asked for (SystemExit, KeyboardInterrupt, pytest.exit)
 //    or that pytest's `<session>` explains stands in that case's row, and in no second one.
-//  - What was collected and never started is not_run, and its reason names what stopped it.
+//  - A test that was collected and never started is not_run; its reason names what stopped it.
 //  - A module of which nothing at all is known (never started, not spawned, stopped in its import)
 //    has the pseudo-case as not_run; a job that was never started has no cases.
 void resolve_unfinished(ModuleRecord& record, std::span<const Progress> progress,

@@ -1,6 +1,6 @@
 // Python tracebacks: their text into a Failure (exception type, message, frames), what they show of
 // the source, and those of other processes inside a message.
-// Not for pytest's own way of printing failures (import/pytest/failure.h).
+// Not for pytest's own way of printing failures (import/pytest_failure.h).
 #pragma once
 
 #include <optional>

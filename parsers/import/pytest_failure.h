@@ -1,5 +1,5 @@
 // One failure as pytest prints it between two "____ name ____" lines: source lines, "E   " lines,
-// "file:line: Type"; JUnit XML has it, too. Not for plain Python tracebacks (traceback.h), though
+// "file:line: Type"; JUnit XML has it, too. Not for plain Python tracebacks (diagnosis/traceback.h), though
 // it takes those, too.
 #pragma once
 

@@ -44,7 +44,7 @@ TEST_P(RealRuns, CloseByText) {
     const Golden& golden = GetParam();
     const ModuleRecord record = parsers::read_attempt_log(
         *framework_of(golden.framework), golden.read(".log"), golden.end(), golden.module);
-    // What the closing counts and no line names is a row, and a diagnostic says so.
+    // Tests that only the closing line counts are one row, and a diagnostic says so.
     EXPECT_EQ(record.diagnostics.empty(), std::ranges::none_of(record.cases, parsers::is_unnamed));
     EXPECT_TRUE(record.finished || record.outcome == parsers::ModuleOutcome::crashed);
     if (!record.finished) return;

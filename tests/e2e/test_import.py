@@ -443,7 +443,7 @@ def test_the_logs_of_a_run_say_as_text_what_its_events_do(runner, states_copy):
         if log.parent.name == "test_states.py":  # a test of it prints the line of a test
             assert made.code == 3 and "ambiguous" in json.dumps(made.report["accounting"]), made.out
             continue
-        # Of the test in which a process ended, its log does not say how.
+        # The log does not say how a process ended in its last test.
         found = {test: state for test, state in states(made.report).items() if "::<" not in test and state != "not_run"}
         assert found.items() <= told.items(), log
 

@@ -223,7 +223,7 @@ TEST(GoogletestText, ALogThatBreaksOffInATest) {
     EXPECT_THAT(states_of(parts[0]), ElementsAre(std::pair("bin::Crashes::Before", State::passed),
                                                  std::pair("bin::Crashes::Aborts", State::not_run),
                                                  std::pair("bin::<unnamed>", State::not_run)));
-    // That it breaks off shows in the accounting.
+    // The accounting shows that it breaks off.
     EXPECT_FALSE(analysis::account(parts[0]).closed());
 }
 

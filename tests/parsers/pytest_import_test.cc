@@ -221,7 +221,7 @@ TEST(PytestImport, AnOutcomeBehindWhatATestPrinted) {
                              ruled("1 passed in 0.02s"))));
 }
 
-// Of tests that have no line nothing is known but their number.
+// Only the number of the tests without a line is known.
 TEST(PytestImport, ASessionThatDies) {
     const std::string verbose = session(
         "collecting ... collected 1 item\n\nt.py::a PASSED [100%]\n" + ruled("1 passed in 0.01s"));

@@ -23,7 +23,7 @@ TEST_P(UnittestText, IsWhatUnittestSays) {
     const Golden& golden = GetParam();
     ModuleRecord record =
         read_attempt_log(Framework::unittest, golden.read(".log"), golden.end(), golden.module);
-    // What a fixture skipped is counted, and no line names it.
+    // Tests that a fixture skipped are counted, and no line names them.
     std::erase_if(record.cases, is_unnamed);
     if (!golden.has(".model.json")) {
         // It died, in a test or before any: each way it has a row that says so.

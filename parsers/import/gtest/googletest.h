@@ -19,7 +19,7 @@ namespace compat::parsers {
                                                            const SeePart& see);
 [[nodiscard]] int googletest_text_likeness(std::string_view beginning, std::string_view end);
 
-// Its XML in other brackets, and read as that (junit_xml.h). Nothing is read of a file that is
+// Its XML in other brackets, and read as that (junit/junit_xml.h). Nothing is read of a file that is
 // cut off.
 [[nodiscard]] std::vector<Diagnostic> read_googletest_json(const ResultFile& file,
                                                            const SeePart& see);

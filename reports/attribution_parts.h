@@ -13,6 +13,6 @@ namespace compat::reports {
 // Null: none.
 [[nodiscard]] nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a);
 // Markdown: "`op_missing`: passes with fallback on: … (as `a.py::test_b`) (run `alpha_…`)"
-[[nodiscard]] std::string attribution_words(const AttributionView& attribution);
+[[nodiscard]] std::string describe_attribution(const AttributionView& attribution);
 
 }  // namespace compat::reports

@@ -24,7 +24,7 @@ bool passes_unexpectedly(const std::optional<ExpectationView>& expectation) {
     return expectation && expectation->fit == Fit::unexpected_pass;
 }
 
-std::string expectation_words(State state, const ExpectationView& view) {
+std::string describe_expectation(State state, const ExpectationView& view) {
     std::string words =
         view.fit == Fit::as_expected
             ? fmt::format("{} as expected", name_of(state))
@@ -34,7 +34,7 @@ std::string expectation_words(State state, const ExpectationView& view) {
     return words;
 }
 
-std::string expectations_words(const ExpectationsView& view) {
+std::string describe_expectations(const ExpectationsView& view) {
     const std::int64_t passes = sum_of_states(view.unexpected_passes);
     const std::int64_t failures = sum_of_states(view.unexpected_failures);
     return fmt::format("{} as expected, {} unexpected {}, {}",
@@ -42,7 +42,7 @@ std::string expectations_words(const ExpectationsView& view) {
                        passes == 1 ? "pass" : "passes", counted(failures, "unexpected failure"));
 }
 
-std::string note_words(const EntryNoteView& note) {
+std::string describe_note(const EntryNoteView& note) {
     switch (note.kind) {
         case EntryNote::Kind::expired:
             return fmt::format("expired on {}: no longer applies", note.until);

@@ -46,11 +46,11 @@ struct ExpectationsView {
 [[nodiscard]] bool passes_unexpectedly(const std::optional<ExpectationView>& expectation);
 
 // "failed as expected: no float64 (https://…)", "passed; expected was failed: no float64".
-[[nodiscard]] std::string expectation_words(parsers::State state, const ExpectationView& view);
+[[nodiscard]] std::string describe_expectation(parsers::State state, const ExpectationView& view);
 // "3 failures as expected, 1 unexpected pass, 0 unexpected failures"
-[[nodiscard]] std::string expectations_words(const ExpectationsView& view);
+[[nodiscard]] std::string describe_expectations(const ExpectationsView& view);
 // "expired on 2026-01-31, no longer applies"
-[[nodiscard]] std::string note_words(const EntryNoteView& note);
+[[nodiscard]] std::string describe_note(const EntryNoteView& note);
 
 // Judges a run's modules for its reports.
 class ExpectationsOfRun {

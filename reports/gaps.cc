@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-std::string target_words(const GapView& gap) {
+std::string format_target(const GapView& gap) {
     return gap.key.device + (gap.key.simulated ? " (simulated)" : "");
 }
 
@@ -66,8 +66,8 @@ std::string gap_row(const GapView& gap) {
     std::string line = "|";
     for (const std::string& text :
          {std::to_string(gap.tests), "at most " + std::to_string(gap.unblocked_alone),
-          code(gap.key.symbol), std::string(name_of(gap.key.kind)), target_words(gap), gap.severity,
-          gap.equivalent.empty() ? html(gap.action) : code(gap.equivalent), where})
+          code(gap.key.symbol), std::string(name_of(gap.key.kind)), format_target(gap),
+          gap.severity, gap.equivalent.empty() ? html(gap.action) : code(gap.equivalent), where})
         line += fmt::format(" {} |", cell(text));
     return line + "\n";
 }

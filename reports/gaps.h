@@ -48,7 +48,7 @@ struct GapView {
 inline constexpr std::size_t kGapSites = 20;
 
 // "mps (simulated)"
-[[nodiscard]] std::string target_words(const GapView& gap);
+[[nodiscard]] std::string format_target(const GapView& gap);
 
 struct GapSources {
     std::vector<store::StoredGap> gaps;

@@ -218,7 +218,7 @@ Json collectives_json(const CollectivesView& view, std::size_t most) {
              {{"bandwidth_gb_per_s", view.link.bandwidth},
               {"latency_us", view.link.latency},
               {"seconds_each", analysis::ring_seconds(f, view.link)}}},
-            {"words", {collective_words(f), ring_words(f, view.link)}},
+            {"words", {describe_collectives(f), describe_ring(f, view.link)}},
             {"sites", list_of(view.sites, site, most)}};
 }
 

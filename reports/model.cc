@@ -163,8 +163,8 @@ class ModelBuilder::Impl {
             log_urls.push_back(log_url(job.log));
             for (const parsers::Diagnostic& d : job.record.diagnostics)
                 view.diagnostics.push_back(fmt::format("{}{}, byte {}: {}",
-                                                       attempt_words(module, job), d.file, d.offset,
-                                                       masked(d.message)));
+                                                       describe_attempt(module, job), d.file,
+                                                       d.offset, masked(d.message)));
         }
         const analysis::Verdicts verdicts = take_verdicts(module);
         const ModuleRecord& record = verdicts.record;
@@ -269,7 +269,7 @@ class ModelBuilder::Impl {
         view.complete = run.end && run.end->complete;
         if (run.end) view.exit_code = run.end->exit_code;
         view.imported = info.rerun_argv.empty();
-        view.part = part_words(info.subset);
+        view.part = describe_subset(info.subset);
         if (run.end) view.writes = run.end->writes;
         view.command = shell_quoted(info.argv);
         view.selection = info.shard.empty() ? info.plan : info.plan + " " + info.shard;
@@ -300,8 +300,8 @@ class ModelBuilder::Impl {
     }
 
     // "attempt 2: " if there were several.
-    static std::string attempt_words(const store::StoredModule& module,
-                                     const store::JobResult& job) {
+    static std::string describe_attempt(const store::StoredModule& module,
+                                        const store::JobResult& job) {
         return module.attempts.size() > 1 ? fmt::format("attempt {}: ", job.attempt)
                                           : std::string{};
     }
@@ -310,7 +310,7 @@ class ModelBuilder::Impl {
         auto& list = model_.accounting.mismatches;
         for (const store::JobResult& job : module.attempts)
             for (const analysis::Mismatch& mismatch : analysis::account(job.record).mismatches)
-                list.push_back({module.path, attempt_words(module, job) + mismatch.text()});
+                list.push_back({module.path, describe_attempt(module, job) + mismatch.text()});
     }
 
     CaseView case_view(const CaseRecord& record, const parsers::Location& module,
@@ -607,7 +607,7 @@ ModelBuilder::ModelBuilder(const store::StoredRun& run, ModelOptions options)
 ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder::~ModelBuilder() = default;
 
-std::string closed_words(const ReportModel& model) {
+std::string describe_closed_accounting(const ReportModel& model) {
     if (model.modules_without_result == 0) return ", all accounted for";
     return fmt::format("; the tests of {} without a result are not counted",
                        counted(model.modules_without_result, "module"));

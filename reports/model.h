@@ -297,7 +297,7 @@ struct ReportModel {
 };
 
 // The end of the accounting line where all counts add up: ", all accounted for".
-[[nodiscard]] std::string closed_words(const ReportModel& model);
+[[nodiscard]] std::string describe_closed_accounting(const ReportModel& model);
 
 // Whether an accelerator was simulated and no test used it: their results say nothing about it.
 [[nodiscard]] bool is_device_unused(const ReportModel& model);

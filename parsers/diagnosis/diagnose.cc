@@ -46,7 +46,7 @@ std::string frames_of(const Failure& failure) {
 
 // The messages of a traceback's chained exceptions but the last: lines that begin in the first
 // column and look like "package.Type: message", as Python and pytest ("E   ") print them.
-std::string chained_words(const Failure& failure) {
+std::string chained_exceptions(const Failure& failure) {
     static const RE2 exception(
         R"(^(?:E +)?([A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Failed)\b.*))");
     const std::string own = failure.first_line();
@@ -218,7 +218,7 @@ Diagnosis Rules::diagnose_itself(const Failure& failure, State state,
     // An assertion is one whatever was handled before it.
     const bool settled = rule && !rule->last_resort;
     const std::string chained =
-        settled || (expected && !direct) ? std::string() : chained_words(failure);
+        settled || (expected && !direct) ? std::string() : chained_exceptions(failure);
     const Rule* other = chained.empty() ? nullptr : first(chained, asked, true);
     if (other) rule = other;
 

@@ -23,7 +23,7 @@ constexpr std::array<CiOutcome, parsers::kStateNames.size()> kOutcomes{
     CiOutcome::not_run,  // not_run
 };
 
-std::string first_words(const FailureView& failure) {
+std::string format_failure(const FailureView& failure) {
     if (failure.type.empty()) return failure.message;
     return failure.message.empty() ? failure.type
                                    : fmt::format("{}: {}", failure.type, failure.message);
@@ -36,7 +36,7 @@ const std::string& text_or(const FailureView& failure, const std::string& other)
 void append(std::string& to, std::string_view heading, const FailureView& failure) {
     if (!to.empty() && !to.ends_with('\n')) to += '\n';
     if (!heading.empty()) to += fmt::format("\n{}:\n", heading);
-    to += text_or(failure, first_words(failure));
+    to += text_or(failure, format_failure(failure));
 }
 
 }  // namespace
@@ -87,8 +87,8 @@ CiCounts ci_counts_of(const ModuleView& module, std::string_view framework) {
 
 std::string ci_message_of(const CaseView& test) {
     if (fails_as_expected(test.expectation) || passes_unexpectedly(test.expectation))
-        return expectation_words(test.state, *test.expectation);
-    if (const FailureView* const failure = failure_of(test)) return first_words(*failure);
+        return describe_expectation(test.state, *test.expectation);
+    if (const FailureView* const failure = failure_of(test)) return format_failure(*failure);
     if (!test.reason.empty()) return test.reason;
     return test.state == State::xpassed ? "passed unexpectedly" : std::string{};
 }

@@ -28,15 +28,15 @@ std::string short_line(std::string_view text) {
     return compat::printable(line);
 }
 
-std::string state_words(const std::optional<parsers::State>& state) {
+std::string format_state(const std::optional<parsers::State>& state) {
     return state ? std::string(name_of(*state)) : "not there";
 }
 
 std::string states_of(const ChangedTest& test) {
-    return fmt::format("{} → {}", state_words(test.baseline), state_words(test.run));
+    return fmt::format("{} → {}", format_state(test.baseline), format_state(test.run));
 }
 
-std::string run_words(const ComparedRun& run) {
+std::string format_run(const ComparedRun& run) {
     return fmt::format("{}  started {}{}{}  {}, {}  ({})", run.id, run.started,
                        run.torch.empty() ? "" : "  torch " + run.torch,
                        run.complete ? "" : "  not complete", counted(run.modules, "module"),
@@ -45,21 +45,22 @@ std::string run_words(const ComparedRun& run) {
 
 // The run's blind spots on a line; empty: none.
 std::string blind_line(const ComparedRun& run, std::string_view before) {
-    return run.blind_spots.empty() ? std::string{}
-                                   : fmt::format("{}{}\n", before, brief_words(run.blind_spots));
+    return run.blind_spots.empty()
+               ? std::string{}
+               : fmt::format("{}{}\n", before, format_blind_spots(run.blind_spots));
 }
 
-std::string value_words(const std::optional<std::string>& value) {
+std::string format_value(const std::optional<std::string>& value) {
     return value ? (value->empty() ? "\"\"" : short_line(*value)) : "none";
 }
 
-std::string drop_words(const analysis::CountDrop& drop) {
+std::string describe_drop(const analysis::CountDrop& drop) {
     return fmt::format("{} fewer than the baseline's {}; past runs differ by {}",
                        counted(drop.baseline - drop.run, drop.what), drop.baseline, drop.spread);
 }
 
 // "2 regressed, 1 fixed, 40 unchanged": classes that have a test.
-std::string count_words(const Comparison& c) {
+std::string format_counts(const Comparison& c) {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < c.counts.size(); ++i)
         if (c.counts[i] > 0)
@@ -68,7 +69,7 @@ std::string count_words(const Comparison& c) {
                          : fmt::format("{}", fmt::join(words, ", "));
 }
 
-std::string noise_words(const Comparison& c) {
+std::string describe_noise(const Comparison& c) {
     if (c.noise_runs == 0) return {};
     return fmt::format("noise: the result of {} changed in {} that differ in nothing",
                        counted(c.noisy_tests, "test"), counted(c.noise_runs, "run"));
@@ -101,14 +102,14 @@ std::string class_table(const CompareView& view) {
     return text + "\n";
 }
 
-std::string fail_words(const CompareView& view) {
+std::string describe_fail_on(const CompareView& view) {
     std::vector<std::string_view> names;
     for (const ChangeClass c : view.fail_on) names.push_back(name_of(c));
     return fmt::format("--fail-on {}: {}", fmt::join(names, ","),
                        view.fails() ? "there are such tests" : "there are none");
 }
 
-std::string not_known_words() {
+std::string describe_unknown_environment() {
     return "the environment of a run is not known: it was imported, or an older runner stored it";
 }
 
@@ -134,7 +135,7 @@ std::string class_head(const Comparison& c, ChangeClass change, std::size_t caus
                        counted(static_cast<long>(causes), "cause"), row_of(change).means);
 }
 
-std::string not_asked_for_words(const Comparison& c) {
+std::string describe_not_asked_for(const Comparison& c) {
     return c.not_asked_for == 0
                ? std::string{}
                : counted(c.not_asked_for, "test") +
@@ -142,16 +143,16 @@ std::string not_asked_for_words(const Comparison& c) {
 }
 
 void add_column(std::string& text, const Comparison& c, std::size_t tests_of_group) {
-    fmt::format_to(std::back_inserter(text), "run       {}\n", run_words(c.run));
+    fmt::format_to(std::back_inserter(text), "run       {}\n", format_run(c.run));
     text += blind_line(c.run, "          ");
-    if (!c.environment_known) text += not_known_words() + "\n";
+    if (!c.environment_known) text += describe_unknown_environment() + "\n";
     if (!c.environment.empty()) text += "the environment differs:\n";
     for (const auto& change : c.environment)
         fmt::format_to(std::back_inserter(text), "    {}: {} → {}\n", short_line(change.name),
-                       value_words(change.baseline), value_words(change.run));
+                       format_value(change.baseline), format_value(change.run));
     for (const auto& drop : c.drops)
-        fmt::format_to(std::back_inserter(text), "warning: {}\n", drop_words(drop));
-    if (const std::string words = not_asked_for_words(c); !words.empty()) text += words + "\n";
+        fmt::format_to(std::back_inserter(text), "warning: {}\n", describe_drop(drop));
+    if (const std::string words = describe_not_asked_for(c); !words.empty()) text += words + "\n";
     for (std::size_t at = 0; at < c.groups.size();) {
         const auto groups = groups_of_class(c, at);
         fmt::format_to(std::back_inserter(text), "\n{}\n",
@@ -171,23 +172,23 @@ void add_column(std::string& text, const Comparison& c, std::size_t tests_of_gro
                                group->tests.size() - shown);
         }
     }
-    if (const std::string noise = noise_words(c); !noise.empty()) text += "\n" + noise;
-    fmt::format_to(std::back_inserter(text), "\n{}\n", count_words(c));
+    if (const std::string noise = describe_noise(c); !noise.empty()) text += "\n" + noise;
+    fmt::format_to(std::back_inserter(text), "\n{}\n", format_counts(c));
 }
 
 // The part of a page before its groups.
 std::string page_head(const CompareView& view) {
     std::string page = fmt::format("# {}, compared\n\n", code(view.baseline.suite));
-    fmt::format_to(std::back_inserter(page), "- baseline: {}\n", code(run_words(view.baseline)));
+    fmt::format_to(std::back_inserter(page), "- baseline: {}\n", code(format_run(view.baseline)));
     page += blind_line(view.baseline, "  - ");
     for (const Comparison& c : view.columns) {
-        fmt::format_to(std::back_inserter(page), "- run: {}\n", code(run_words(c.run)));
+        fmt::format_to(std::back_inserter(page), "- run: {}\n", code(format_run(c.run)));
         page += blind_line(c.run, "  - ");
     }
     if (!view.chosen.empty())
         fmt::format_to(std::back_inserter(page), "\nBaseline: {}.\n", view.chosen);
     for (const Comparison& c : view.columns) {
-        if (!c.environment_known) page += "\n**" + not_known_words() + "**\n";
+        if (!c.environment_known) page += "\n**" + describe_unknown_environment() + "**\n";
         if (c.environment.empty()) continue;
         fmt::format_to(std::back_inserter(page),
                        "\n## Environment of {}\n\n| what | baseline | run |\n|---|---|---|\n",
@@ -200,9 +201,9 @@ std::string page_head(const CompareView& view) {
     for (const Comparison& c : view.columns)
         for (const auto& drop : c.drops)
             fmt::format_to(std::back_inserter(page), "\n**{}: {}**\n", code(c.run.id),
-                           drop_words(drop));
+                           describe_drop(drop));
     for (const Comparison& c : view.columns)
-        if (const std::string words = not_asked_for_words(c); !words.empty())
+        if (const std::string words = describe_not_asked_for(c); !words.empty())
             fmt::format_to(std::back_inserter(page), "\n{}: {}.\n", code(c.run.id), words);
     page += "\n## Classes\n\n| class |";
     for (const Comparison& c : view.columns)
@@ -218,8 +219,9 @@ std::string page_head(const CompareView& view) {
                        cell(analysis::kChangeClasses[i].means));
     }
     for (const Comparison& c : view.columns)
-        if (const std::string noise = noise_words(c); !noise.empty()) page += "\n" + noise + "\n";
-    if (!view.fail_on.empty()) page += "\n" + fail_words(view) + "\n";
+        if (const std::string noise = describe_noise(c); !noise.empty())
+            page += "\n" + noise + "\n";
+    if (!view.fail_on.empty()) page += "\n" + describe_fail_on(view) + "\n";
     return page;
 }
 
@@ -241,7 +243,7 @@ std::string group_on_page(const Comparison& c, const ChangeGroup& group, std::st
 }  // namespace
 
 std::string compare_text(const CompareView& view, std::size_t tests) {
-    std::string text = fmt::format("baseline  {}\n", run_words(view.baseline)) +
+    std::string text = fmt::format("baseline  {}\n", format_run(view.baseline)) +
                        blind_line(view.baseline, "          ");
     if (!view.chosen.empty()) text += "          " + view.chosen + "\n";
     for (const Comparison& column : view.columns) {
@@ -249,7 +251,7 @@ std::string compare_text(const CompareView& view, std::size_t tests) {
         add_column(text, column, tests);
     }
     if (view.columns.size() > 1) text += "\n" + class_table(view);
-    if (!view.fail_on.empty()) text += fail_words(view) + "\n";
+    if (!view.fail_on.empty()) text += describe_fail_on(view) + "\n";
     return text;
 }
 
@@ -282,15 +284,15 @@ ChangesText changes_markdown(const CompareView& view, std::size_t groups, std::s
     const Comparison& c = view.columns.front();
     ChangesText text;
     text.intro = fmt::format("Since run {}, started {}: {}.\n\n", code(view.baseline.id),
-                             view.baseline.started, count_words(c));
-    if (!c.environment_known) text.intro += "**" + not_known_words() + "**\n\n";
+                             view.baseline.started, format_counts(c));
+    if (!c.environment_known) text.intro += "**" + describe_unknown_environment() + "**\n\n";
     if (!c.environment.empty()) {
         text.intro += "The environment differs:\n\n";
         const std::size_t shown = std::min(c.environment.size(), kEnvironmentShown);
         for (std::size_t i = 0; i < shown; ++i) {
             const auto& change = c.environment[i];
             fmt::format_to(std::back_inserter(text.intro), "- {}: {} → {}\n", code(change.name),
-                           code(value_words(change.baseline)), code(value_words(change.run)));
+                           code(format_value(change.baseline)), code(format_value(change.run)));
         }
         if (shown < c.environment.size())
             fmt::format_to(std::back_inserter(text.intro), "- and {} more\n",
@@ -298,10 +300,10 @@ ChangesText changes_markdown(const CompareView& view, std::size_t groups, std::s
         text.intro += "\n";
     }
     for (const auto& drop : c.drops)
-        fmt::format_to(std::back_inserter(text.intro), "**Warning: {}**\n\n", drop_words(drop));
-    if (const std::string words = not_asked_for_words(c); !words.empty())
+        fmt::format_to(std::back_inserter(text.intro), "**Warning: {}**\n\n", describe_drop(drop));
+    if (const std::string words = describe_not_asked_for(c); !words.empty())
         text.intro += words + ".\n\n";
-    if (const std::string noise = noise_words(c); !noise.empty()) text.intro += noise + "\n\n";
+    if (const std::string noise = describe_noise(c); !noise.empty()) text.intro += noise + "\n\n";
     for (const ChangeGroup& group : c.groups) {
         if (text.groups.size() == groups) {
             text.groups.back() +=

@@ -40,7 +40,7 @@ std::string suite_frames(const FailureView& failure) {
 }
 
 // "`dtype_limit`: the device … (high confidence, rule `mps-no-float64`)"
-std::string cause_words(const ClusterView& cluster) {
+std::string describe_cause(const ClusterView& cluster) {
     std::string words = code(cluster.cause);
     if (!cluster.error_class.empty()) words += ", " + code(cluster.error_class);
     words += fmt::format(": {}", cause_means(cluster.cause));
@@ -73,7 +73,7 @@ std::string traceback_of(const CaseView& test, const FailureView* failure) {
                 name_of(attempt.state),
                 attempt.key_line.empty() ? "" : " " + code(attempt.key_line, kLongestFailureLine));
     if (test.attribution)
-        text += fmt::format("\nAttribution: {}\n", attribution_words(*test.attribution));
+        text += fmt::format("\nAttribution: {}\n", describe_attribution(*test.attribution));
     return text;
 }
 
@@ -160,7 +160,7 @@ std::string FailureEntries::heading(const FailureGroup& group) const {
         "### {}{}: {}\n\n", counted(group.unexpected(), "test"),
         group.expected == 0 ? "" : fmt::format(" (and {} as expected)", group.expected),
         largest.key_line.empty() ? "no message" : code(largest.key_line, kLongestFailureLine));
-    if (!largest.cause.empty()) text += fmt::format("Cause: {}\n\n", cause_words(largest));
+    if (!largest.cause.empty()) text += fmt::format("Cause: {}\n\n", describe_cause(largest));
     std::map<std::string_view, std::int64_t> others;
     for (const std::size_t i : group.clusters)
         if (const ClusterView& c = model_.clusters[i];

@@ -37,7 +37,7 @@ std::string json_text(const nlohmann::ordered_json& value, int indent) {
 }
 
 // "60 passed, 1 failed": the states that occur.
-std::string in_words(const StateCounts& states) {
+std::string format_state_counts(const StateCounts& states) {
     std::vector<std::string> parts;
     for (size_t i = 0; i < states.size(); ++i)
         if (states[i] > 0)
@@ -52,11 +52,11 @@ std::string place(const std::string& file, int line) {
 // A test that broke as expected, or passed and was expected to break.
 Item expectation_item(const CaseView& test) {
     return {fmt::format("- {}: {}\n", linked_code(test.id, test.url),
-                        code(expectation_words(test.state, *test.expectation)))};
+                        code(describe_expectation(test.state, *test.expectation)))};
 }
 
 Item entry_note(const EntryNoteView& note) {
-    return {fmt::format("- {}: {}{}\n", code(note.test), note_words(note),
+    return {fmt::format("- {}: {}{}\n", code(note.test), describe_note(note),
                         note.reason.empty() ? "" : "; " + code(note.reason))};
 }
 
@@ -84,7 +84,7 @@ Item incomplete_module(const ModuleView& module) {
 
 std::string module_row(const ModuleView& module) {
     return row(linked_code(module.path, module.url), name_of(module.outcome), module.cases.size(),
-               in_words(module.states), seconds(module.duration_s)) +
+               format_state_counts(module.states), seconds(module.duration_s)) +
            "\n";
 }
 
@@ -138,7 +138,7 @@ std::vector<Item> environment(const RunView& run) {
     return rows;
 }
 
-std::string_view place_words(std::string_view place) {
+std::string_view format_place(std::string_view place) {
     if (place == "source") return "the run's copy of the source";
     return place == "home" ? "the run's HOME" : "its TMPDIR";
 }
@@ -165,12 +165,12 @@ class MarkdownReport : public Renderer {
             section->folded = true;
         add_changes(model);
         add_first_steps(model);
-        totals_.intro = totals_words(model);
+        totals_.intro = describe_totals(model);
         how_it_passed_.intro = how_it_passed(model);
         add_mismatches(model);
         if (const auto& view = model.expectations; view.entries > 0)
             page_.add(expectations_,
-                      {fmt::format("{}; {} in {}\n\n", expectations_words(view),
+                      {fmt::format("{}; {} in {}\n\n", describe_expectations(view),
                                    counted(view.entries, "entry", "entries"), code(view.file))});
         for (const EntryNoteView& note : model.expectations.notes)
             page_.add(expectations_, entry_note(note));
@@ -264,8 +264,8 @@ class MarkdownReport : public Renderer {
     void add_writes_of(const WrittenFiles& writes) {
         constexpr size_t kShown = 20;
         page_.add(writes_, {fmt::format("- {} in {}, {}\n", counted(writes.count, "file"),
-                                        place_words(writes.place),
-                                        size_words(static_cast<std::uint64_t>(writes.bytes)))});
+                                        format_place(writes.place),
+                                        format_size(static_cast<std::uint64_t>(writes.bytes)))});
         for (size_t i = 0; i < std::min(kShown, writes.files.size()); ++i)
             page_.add(writes_, {fmt::format("  - {}: {}\n", code(writes.files[i].path),
                                             writes.files[i].change)});
@@ -339,13 +339,13 @@ class MarkdownReport : public Renderer {
         collectives_.intro = fmt::format(
             "{}.\n{}.\n\n| calls | operation | bytes | group | ranks | where |\n"
             "|---:|---|---:|---|---:|---|\n",
-            analysis::collective_words(view.figures),
-            analysis::ring_words(view.figures, view.link));
+            analysis::describe_collectives(view.figures),
+            analysis::describe_ring(view.figures, view.link));
         const size_t shown = std::min(view.sites.size(), kSitesShown);
         for (size_t i = 0; i < shown; ++i) {
             const CollectiveView& c = view.sites[i];
             page_.add(collectives_,
-                      {row(c.count, code(c.op), size_words(static_cast<std::uint64_t>(c.bytes)),
+                      {row(c.count, code(c.op), format_size(static_cast<std::uint64_t>(c.bytes)),
                            code(c.group), c.ranks,
                            c.file.empty() ? "(no Python frame)"
                                           : linked_code(place(c.file, c.line), c.url)) +
@@ -405,7 +405,8 @@ class MarkdownReport : public Renderer {
                 "{}### {}: {}, {}\n\n| module | outcome | tests | states | time |\n"
                 "|---|---|---:|---|---:|\n",
                 std::exchange(first, false) ? "" : "\n", code(name),
-                counted(static_cast<long>(folder.rows.size()), "module"), in_words(folder.states));
+                counted(static_cast<long>(folder.rows.size()), "module"),
+                format_state_counts(folder.states));
             for (const std::string& module : folder.rows)
                 page_.add(modules_, {std::exchange(head, {}) + module});
         }
@@ -457,7 +458,7 @@ class MarkdownReport : public Renderer {
 
 }  // namespace
 
-std::string attribution_words(const AttributionView& attribution) {
+std::string describe_attribution(const AttributionView& attribution) {
     return fmt::format(
         "{}: {}{}{}", code(attribution.cause), attribution.words,
         attribution.as.empty() ? "" : fmt::format(" (as {})", code(attribution.as)),

@@ -27,12 +27,12 @@ std::int64_t bad_count(const ReportModel& model) {
     return sum;
 }
 
-std::string device_words(const RunView& run) {
+std::string describe_device(const RunView& run) {
     return run.simulated ? *run.simulated + " (simulated)" : run.device;
 }
 
 // "4 tests to look at, 1 module without a result".
-std::string attention_words(const ReportModel& model) {
+std::string describe_attention(const ReportModel& model) {
     std::vector<std::string> parts;
     if (const auto tests = bad_count(model); tests > 0)
         parts.push_back(fmt::format("{} to look at", counted(tests, "test")));
@@ -49,13 +49,13 @@ std::string headline(const ReportModel& model) {
     const RunView& run = model.run;
     return fmt::format(
         "# {}: {}, {}\n\nRun {}, started {}, {} after {}; {}, device {}, torch {}.\n",
-        code(run.suite), counted(model.totals.collected, "test"), attention_words(model),
+        code(run.suite), counted(model.totals.collected, "test"), describe_attention(model),
         code(run.id), iso8601(run.started), run.complete ? "complete" : "**not complete**",
         format_duration(std::chrono::duration<double>(run.duration_s)),
         run.imported ? "imported"
         : run.shim   ? "shim on"
                      : "shim off",
-        code(device_words(run)), run.torch.empty() ? "none" : code(run.torch));
+        code(describe_device(run)), run.torch.empty() ? "none" : code(run.torch));
 }
 
 std::string blind_spots(const ReportModel& model) {
@@ -71,7 +71,7 @@ std::string unused_device(const ReportModel& model) {
     std::string text = fmt::format(
         "\n**No test used the device {}: these results say nothing about it.** To run the tests on "
         "it:\n\n",
-        code(device_words(model.run)));
+        code(describe_device(model.run)));
     for (const WayToUseTheDevice& way : kWaysToUseTheDevice)
         text += fmt::format("- {}: {}\n", code(way.option), way.words);
     return text;
@@ -88,10 +88,10 @@ std::string no_verdict(const RunView& run) {
     return fmt::format(
         "\n**Not a verdict.** Where the device {} refuses, this run wrote it down, computed on the "
         "CPU and went on (`--keep-going`): a test that passes here may fail on the device.\n",
-        code(device_words(run)));
+        code(describe_device(run)));
 }
 
-std::string totals_words(const ReportModel& model) {
+std::string describe_totals(const ReportModel& model) {
     const Totals& totals = model.totals;
     std::string head = row("modules", "tests");
     std::string rule = "|---:|---:|";
@@ -105,7 +105,7 @@ std::string totals_words(const ReportModel& model) {
             summands.push_back(fmt::format("{} {}", totals.states[i], parsers::kStateNames[i]));
     }
     const std::string closing = model.accounting.closed
-                                    ? closed_words(model)
+                                    ? describe_closed_accounting(model)
                                     : fmt::format(", **not all accounted for: {} mismatches**",
                                                   model.accounting.mismatches.size());
     std::string text = fmt::format(
@@ -129,7 +129,7 @@ std::string how_it_passed(const ReportModel& model) {
         "| redirected | {} | asked for another device than it got |\n"
         "| untouched | {} | none of these: the result says nothing about the device |\n",
         totals.count(State::passed) + totals.count(State::failed), totals.device,
-        code(device_words(model.run)), totals.device, totals.fallback, totals.redirected,
+        code(describe_device(model.run)), totals.device, totals.fallback, totals.redirected,
         totals.untouched);
 }
 

@@ -15,7 +15,7 @@ namespace compat::reports {
 [[nodiscard]] std::string unused_device(const ReportModel& model);
 // Why a pass in this run says little; empty for a usual run.
 [[nodiscard]] std::string no_verdict(const RunView& run);
-[[nodiscard]] std::string totals_words(const ReportModel& model);
+[[nodiscard]] std::string describe_totals(const ReportModel& model);
 [[nodiscard]] std::string how_it_passed(const ReportModel& model);
 
 }  // namespace compat::reports

@@ -52,7 +52,7 @@ std::optional<Blind> blind_spot_of(State state, const parsers::Diagnosis* diagno
     }
 }
 
-std::string brief_words(const std::vector<BlindSpot>& spots) {
+std::string format_blind_spots(const std::vector<BlindSpot>& spots) {
     std::string text;
     for (const BlindSpot& spot : spots)
         text += fmt::format("{}{} {}", text.empty() ? "" : ", ", spot.tests,

@@ -64,6 +64,6 @@ class BlindSpotCounts {
                                                  const parsers::Diagnosis* diagnosis);
 
 // "3 ended by time-out, 76 needed the network"; empty: there are none.
-[[nodiscard]] std::string brief_words(const std::vector<BlindSpot>& spots);
+[[nodiscard]] std::string format_blind_spots(const std::vector<BlindSpot>& spots);
 
 }  // namespace compat::reports

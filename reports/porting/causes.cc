@@ -58,7 +58,7 @@ const analysis::JudgementWords* judgement_of(const CauseOfDifferences& cause) {
 
 }  // namespace
 
-std::string plain_words(const ColumnRow& row) {
+std::string format_column(const ColumnRow& row) {
     std::string text(row.words);
     std::erase(text, '*');
     return text;
@@ -82,12 +82,12 @@ bool is_to_fix(const CauseOfDifferences& cause) {
 
 bool asks_for_absent_device(const CauseOfDifferences& cause) { return cause.rule == kNoDeviceRule; }
 
-std::string_view judgement_words(const CauseOfDifferences& cause) {
+std::string_view describe_judgement(const CauseOfDifferences& cause) {
     const auto* const words = judgement_of(cause);
     return words ? words->words : std::string_view{};
 }
 
-std::string unblocked_words(const CauseOfDifferences& cause) {
+std::string describe_unblocked(const CauseOfDifferences& cause) {
     const std::int64_t least = cause.unblocked_tests, most = least + cause.perhaps_unblocked_tests;
     if (most == 0 && cause.blocked_tests > 0)
         return cause.blocked_tests == 1
@@ -98,7 +98,7 @@ std::string unblocked_words(const CauseOfDifferences& cause) {
     return least == 0 ? "up to " + tests : fmt::format("{} to {}", least, tests);
 }
 
-std::string stream_words(const Difference& difference) {
+std::string describe_streams(const Difference& difference) {
     if (difference.streams == 0) return {};
     if (difference.failed_streams == 0)
         return fmt::format("does not fail so with any of {} random streams on plain CPU",
@@ -110,7 +110,7 @@ std::string stream_words(const Difference& difference) {
                            : "");
 }
 
-std::string input_difference_words(const InputDifference& input) {
+std::string describe_input_difference(const InputDifference& input) {
     std::map<std::string, std::vector<std::string_view>> columns;
     for (const ColumnRow& row : kColumns) {
         const std::string& value = input.values[index_of(row.column)];
@@ -128,7 +128,7 @@ std::int64_t unloaded_modules(const PortingView& view) {
     return static_cast<std::int64_t>(modules.size());
 }
 
-std::string unloaded_words(const PortingView& view) {
+std::string describe_unloaded(const PortingView& view) {
     std::vector<std::string> words;
     for (const ColumnRow& row : kColumns) {
         const auto count = std::count_if(
@@ -139,7 +139,7 @@ std::string unloaded_words(const PortingView& view) {
     return fmt::format("{}", fmt::join(words, ", "));
 }
 
-std::string columns_words(const UnloadedModule& module, const PortingView& view) {
+std::string format_columns(const UnloadedModule& module, const PortingView& view) {
     std::vector<std::string_view> columns;
     bool everywhere = true;
     for (const ColumnRow& row : kColumns) {
@@ -151,7 +151,7 @@ std::string columns_words(const UnloadedModule& module, const PortingView& view)
     return everywhere ? "every run" : fmt::format("{}", fmt::join(columns, ", "));
 }
 
-std::string verdict_words(const PortingView& view) {
+std::string describe_verdict(const PortingView& view) {
     if (!view.compared) return "nothing to compare";
     // By simulated device: whether a test used it in any of its columns.
     std::map<std::string_view, bool> used;

@@ -52,7 +52,7 @@ CudaUseGroup group_view(const analysis::ScanGroup& group, const std::string& roo
     return view;
 }
 
-std::string categories_words(const CudaUseGroup& group) {
+std::string format_categories(const CudaUseGroup& group) {
     std::vector<std::string> words;
     for (size_t i = 0; i < std::min(kCategoriesShown, group.categories.size()); ++i)
         words.push_back(
@@ -83,7 +83,7 @@ CudaUses cuda_uses_of(const analysis::CudaScan& scan, std::string root, LinkReso
     return uses;
 }
 
-std::string cuda_uses_words(const CudaUses& uses) {
+std::string describe_cuda_uses(const CudaUses& uses) {
     if (!uses.unknown.empty()) return "its code was not scanned: " + uses.unknown;
     std::string text = fmt::format(
         "{} in {} of {} {} CUDA, {} to change", counted(static_cast<long>(uses.places), "place"),
@@ -96,7 +96,7 @@ std::string cuda_uses_words(const CudaUses& uses) {
     return text;
 }
 
-std::string ran_words(const CudaUseView& use) {
+std::string describe_whether_ran(const CudaUseView& use) {
     switch (use.ran) {
         case analysis::Ran::yes:
             return fmt::format("ran {}", use.count);
@@ -116,7 +116,7 @@ std::string cuda_uses_markdown(const CudaUses& uses) {
                            code(uses.unknown));
     if (uses.root.empty()) return {};
     std::string text =
-        fmt::format("\n## What it uses CUDA for\n\n{}. {} lists all.{}\n", cuda_uses_words(uses),
+        fmt::format("\n## What it uses CUDA for\n\n{}. {} lists all.{}\n", describe_cuda_uses(uses),
                     code("runner scan " + uses.root),
                     uses.has_record ? " *Ran* and *refused*: in the run of CUDA code sent to "
                                       "MPS; some uses leave no event there, such as streams "
@@ -130,8 +130,8 @@ std::string cuda_uses_markdown(const CudaUses& uses) {
         using enum analysis::Ran;
         text +=
             (uses.has_record ? row(group.title, group.places, group.count(yes),
-                                   group.count(refused), group.count(no), categories_words(group))
-                             : row(group.title, group.places, categories_words(group))) +
+                                   group.count(refused), group.count(no), format_categories(group))
+                             : row(group.title, group.places, format_categories(group))) +
             "\n";
     }
     std::string rows;
@@ -139,7 +139,7 @@ std::string cuda_uses_markdown(const CudaUses& uses) {
         for (const CudaUseView& use : group.first)
             rows +=
                 row(group.title, linked_code(use.place, use.url), code(use.source, kLongestSource),
-                    use.write.empty() ? "" : code(use.write), ran_words(use)) +
+                    use.write.empty() ? "" : code(use.write), describe_whether_ran(use)) +
                 "\n";
     if (!rows.empty()) text += "\n| | where | code | instead | |\n|---|---|---|---|---|\n" + rows;
     return text;

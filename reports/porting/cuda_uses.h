@@ -53,10 +53,10 @@ struct CudaUses {
                                     LinkResolver& links);
 
 // "12 places in 4 of 9 files name CUDA, 7 are to change".
-[[nodiscard]] std::string cuda_uses_words(const CudaUses& uses);
+[[nodiscard]] std::string describe_cuda_uses(const CudaUses& uses);
 
 // "ran 24", "refused", "did not run"; empty: unknown.
-[[nodiscard]] std::string ran_words(const CudaUseView& use);
+[[nodiscard]] std::string describe_whether_ran(const CudaUseView& use);
 
 // A section of the page.
 [[nodiscard]] std::string cuda_uses_markdown(const CudaUses& uses);

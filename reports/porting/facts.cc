@@ -34,11 +34,11 @@ const FrameView* innermost_in_suite(const FailureView& failure) {
     return frame == failure.frames.rend() ? nullptr : &*frame;
 }
 
-std::string place_words(const FrameView& frame) {
+std::string format_place(const FrameView& frame) {
     return fmt::format("{}:{}", frame.file, frame.line);
 }
 
-std::string function_words(const std::string& file, const std::string& function) {
+std::string format_function(const std::string& file, const std::string& function) {
     return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), function);
 }
 
@@ -51,10 +51,10 @@ std::string function_of(const FailureView& failure) {
         const auto frame = std::find_if(inner->frames.rbegin(), inner->frames.rend(), [](auto& f) {
             return parsers::place_of(f.file).owner == parsers::Owner::suite;
         });
-        if (frame != inner->frames.rend()) return function_words(frame->file, frame->function);
+        if (frame != inner->frames.rend()) return format_function(frame->file, frame->function);
     }
     const auto* frame = innermost_in_suite(failure);
-    return frame ? function_words(frame->file, frame->function) : std::string();
+    return frame ? format_function(frame->file, frame->function) : std::string();
 }
 
 // Each gap that the text names is one failure's facts.
@@ -110,7 +110,7 @@ void add_failure(std::vector<FailureFacts>& list, const FailureView& view, const
     facts.signature = view.signature;
     facts.key_line = view.key_line;
     if (const auto* frame = innermost_in_suite(view)) {
-        facts.place = place_words(*frame);
+        facts.place = format_place(*frame);
         facts.place_url = frame->url;
     }
     FailureView told = view;
@@ -192,7 +192,7 @@ ResultDetails details_of(const CaseView& test, const RunView& run) {
         if (details.failures.empty()) {
             details.key_line = failure.key_line;
             if (const auto* frame = innermost_in_suite(failure)) {
-                details.place = place_words(*frame);
+                details.place = format_place(*frame);
                 details.place_url = frame->url;
             }
         }

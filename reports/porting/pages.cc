@@ -34,7 +34,7 @@ std::string advice_of(const CauseOfDifferences& cause) {
     return text;
 }
 
-std::string behind_words(const CauseOfDifferences& cause) {
+std::string format_obstacles_behind(const CauseOfDifferences& cause) {
     std::vector<std::string> parts;
     for (const ObstacleBehind& obstacle : cause.behind)
         parts.push_back(fmt::format("{} ({})", code(obstacle.title, kLongestLine),
@@ -42,13 +42,13 @@ std::string behind_words(const CauseOfDifferences& cause) {
     return parts.empty() ? "" : fmt::format("; behind it: {}", fmt::join(parts, ", "));
 }
 
-std::string judged_words(const CauseOfDifferences& cause) {
-    return fmt::format("{}{}", judgement_words(cause),
+std::string describe_judgement_and_devices(const CauseOfDifferences& cause) {
+    return fmt::format("{}{}", describe_judgement(cause),
                        breaks_alike(cause) ? ", on CUDA and MPS alike" : "");
 }
 
 // The runs that say what else stands in a test's way.
-std::string kept_going_words(const PortingView& view) {
+std::string describe_kept_going(const PortingView& view) {
     std::vector<std::string> runs;
     for (const FurtherRun& kept : view.kept_going)
         runs.push_back(fmt::format("[{}]({})", row_of(kept.column).brief, kept.report_url));
@@ -89,7 +89,8 @@ std::string per_column(const PerColumn<std::int64_t>& counts) {
 }
 
 std::string headline(const PortingView& view) {
-    std::string text = fmt::format("# Porting {}: {}\n\n", code(view.suite), verdict_words(view));
+    std::string text =
+        fmt::format("# Porting {}: {}\n\n", code(view.suite), describe_verdict(view));
     const auto run = std::find_if(view.columns.begin(), view.columns.end(),
                                   [](const PortingColumn& column) { return column.run; });
     if (run == view.columns.end()) return text;
@@ -153,7 +154,7 @@ std::string input_differences(const PortingView& view) {
     std::string text =
         "\n**The runs are not alike:** this may explain differences, instead of the device.\n\n";
     for (const InputDifference& input : view.input_differences)
-        text += fmt::format("- {}\n", code(input_difference_words(input), kLongestInput));
+        text += fmt::format("- {}\n", code(describe_input_difference(input), kLongestInput));
     return text;
 }
 
@@ -163,11 +164,11 @@ std::string unloaded_modules_of(const PortingView& view) {
     std::string text = fmt::format(
         "\n**Modules that could not be loaded:** {}. Their tests did not run there.\n\n"
         "| module | in | error |\n|---|---|---|\n",
-        unloaded_words(view));
+        describe_unloaded(view));
     const size_t shown = std::min(view.unloaded.size(), kUnloadedShown);
     for (size_t i = 0; i < shown; ++i) {
         const UnloadedModule& module = view.unloaded[i];
-        text += row(linked_code(module.module, module.url), columns_words(module, view),
+        text += row(linked_code(module.module, module.url), format_columns(module, view),
                     code(module.key_line, kLongestLine)) +
                 "\n";
     }
@@ -255,8 +256,8 @@ std::string table_of_causes(const PortingView& view, std::ptrdiff_t from, std::p
         "|---:|---:|---|---|---|---|---|\n";
     for (std::ptrdiff_t i = from; i < to; ++i) {
         const CauseOfDifferences& cause = view.causes[static_cast<size_t>(i)];
-        text += row(i + 1, unblocked_words(cause), per_column(cause.counts), title_of(cause),
-                    places_of(cause, 1), judged_words(cause), advice_of(cause)) +
+        text += row(i + 1, describe_unblocked(cause), per_column(cause.counts), title_of(cause),
+                    places_of(cause, 1), describe_judgement_and_devices(cause), advice_of(cause)) +
                 "\n";
     }
     return text;
@@ -273,11 +274,11 @@ std::string first_causes(const PortingView& view) {
     if (folded > shown)
         text += fmt::format("\n<details><summary>{} more</summary>\n\n{}\n</details>\n",
                             all - shown, table_of_causes(view, shown, folded));
-    return text + kept_going_words(view);
+    return text + describe_kept_going(view);
 }
 
 // "passed on CPU, CUDA; errored on MPS"
-std::string states_in_words(const PortingView& view, const PortedTest& test) {
+std::string format_states_by_column(const PortingView& view, const PortedTest& test) {
     std::vector<std::pair<std::string_view, std::string>> parts;
     for (const ColumnRow& row : kColumns) {
         if (!view.at(row.column).run) continue;
@@ -299,8 +300,8 @@ std::string states_in_words(const PortingView& view, const PortedTest& test) {
 // `shown_line`: the line above it, which is not repeated.
 std::string example(const PortingView& view, size_t cause, const PortedTest& test,
                     std::string& shown_line) {
-    std::string text =
-        fmt::format("- {} ({})", linked_code(test.id, test.url), states_in_words(view, test));
+    std::string text = fmt::format("- {} ({})", linked_code(test.id, test.url),
+                                   format_states_by_column(view, test));
     const Difference& difference =
         *std::find_if(test.differences.begin(), test.differences.end(),
                       [&](const Difference& d) { return d.cause == cause; });
@@ -309,7 +310,8 @@ std::string example(const PortingView& view, size_t cause, const PortedTest& tes
     shown_line = difference.key_line;
     if (!difference.place.empty())
         text += ", at " + linked_code(difference.place, difference.place_url);
-    if (const std::string words = stream_words(difference); !words.empty()) text += "; " + words;
+    if (const std::string words = describe_streams(difference); !words.empty())
+        text += "; " + words;
     if (!difference.reproduce.empty()) text += fmt::format("\n  {}", code(difference.reproduce));
     return text + "\n";
 }
@@ -318,17 +320,19 @@ Item section_of(const PortingView& view, size_t index) {
     const CauseOfDifferences& cause = view.causes[index];
     Item item;
     item.text = fmt::format("### {}\n\n", title_of(cause));
-    if (!cause.judgement.empty()) item.text += fmt::format("Judged: {}. ", judged_words(cause));
+    if (!cause.judgement.empty())
+        item.text += fmt::format("Judged: {}. ", describe_judgement_and_devices(cause));
     item.text += fmt::format("{}: {}.", counted(cause.tests, "test"), per_column(cause.counts));
     if (cause.group == Group::loss)
-        item.text += fmt::format(" Unblocks {}{}.", unblocked_words(cause), behind_words(cause));
+        item.text += fmt::format(" Unblocks {}{}.", describe_unblocked(cause),
+                                 format_obstacles_behind(cause));
     if (!cause.diagnosis.empty())
         item.text +=
             fmt::format(" Cause {} ({})", code(cause.diagnosis), cause_means(cause.diagnosis));
     if (!cause.rule.empty()) item.text += fmt::format(", rule {}", code(cause.rule));
     if (!cause.diagnosis.empty()) item.text += ".";
     if (cause.attribution && !cause.attribution->rule.empty())
-        item.text += fmt::format(" Attribution {}.", attribution_words(*cause.attribution));
+        item.text += fmt::format(" Attribution {}.", describe_attribution(*cause.attribution));
     item.text += "\n\n";
     if (const std::string advice = advice_of(cause); !advice.empty())
         item.text += "What to do: " + advice + ".\n\n";
@@ -346,7 +350,7 @@ Item section_of(const PortingView& view, size_t index) {
     return item;
 }
 
-std::string fallback_words(const PortingView& view) {
+std::string describe_fallbacks(const PortingView& view) {
     return fmt::format(
         "{} between MPS with fallback and without. These operators are missing on MPS: without "
         "fallback they raise, with it (`PYTORCH_ENABLE_MPS_FALLBACK=1`) each call copies to the "
@@ -402,7 +406,7 @@ void porting_markdown(const PortingView& view, size_t max_bytes, const Sink& sin
         if (row.includes == is_to_fix) {
             Section& fallback =
                 page.open("What fallback changes", "operators that fall back", {.items = 80});
-            fallback.intro = fallback_words(view);
+            fallback.intro = describe_fallbacks(view);
             for (const FallbackView& f : view.fallbacks)
                 page.add(fallback, {reports::row(f.depend, f.tests, f.count, code(f.symbol),
                                                  linked_code(f.example, f.url)) +

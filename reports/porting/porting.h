@@ -29,7 +29,7 @@ template <class T>
 using PerColumn = std::array<T, kColumns.size()>;
 
 // The row's words without emphasis.
-[[nodiscard]] std::string plain_words(const ColumnRow& row);
+[[nodiscard]] std::string format_column(const ColumnRow& row);
 
 // The column to which a run belongs; empty: none.
 [[nodiscard]] std::optional<Column> column_of(const RunView& run);
@@ -154,7 +154,7 @@ struct FallbackView {
 [[nodiscard]] bool is_to_fix(const CauseOfDifferences& cause);
 // Whether the code names a device that is not there.
 [[nodiscard]] bool asks_for_absent_device(const CauseOfDifferences& cause);
-[[nodiscard]] std::string_view judgement_words(const CauseOfDifferences& cause);
+[[nodiscard]] std::string_view describe_judgement(const CauseOfDifferences& cause);
 
 struct PortingColumn {
     std::optional<RunView> run;
@@ -215,23 +215,23 @@ struct PortingView {
 
 // "3 tests"; "3 to 5 tests" or "up to 5 tests", if nothing says what the others meet next; "0
 // alone: its 2 tests meet another cause, too".
-[[nodiscard]] std::string unblocked_words(const CauseOfDifferences& cause);
+[[nodiscard]] std::string describe_unblocked(const CauseOfDifferences& cause);
 
 // "fails with 6 of 20 random streams on plain CPU"; empty: none could tell, or it ran with none.
-[[nodiscard]] std::string stream_words(const Difference& difference);
+[[nodiscard]] std::string describe_streams(const Difference& difference);
 
 // Distinct modules that could not be loaded in some column.
 [[nodiscard]] std::int64_t unloaded_modules(const PortingView& view);
 // "2 on plain CPU, 1 on CUDA"; empty: all could be loaded.
-[[nodiscard]] std::string unloaded_words(const PortingView& view);
+[[nodiscard]] std::string describe_unloaded(const PortingView& view);
 // "every run", or "CUDA, MPS".
-[[nodiscard]] std::string columns_words(const UnloadedModule& module, const PortingView& view);
+[[nodiscard]] std::string format_columns(const UnloadedModule& module, const PortingView& view);
 
 // "commit: `a` on CPU; `b` on CUDA, MPS"
-[[nodiscard]] std::string input_difference_words(const InputDifference& input);
+[[nodiscard]] std::string describe_input_difference(const InputDifference& input);
 
 // One line: how much there is to fix, and the devices that no test used.
-[[nodiscard]] std::string verdict_words(const PortingView& view);
+[[nodiscard]] std::string describe_verdict(const PortingView& view);
 
 // Takes the columns one after the other, plain CPU first, each module by module. Keeps the state of
 // each test, and failures of those that break.

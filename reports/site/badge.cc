@@ -19,7 +19,7 @@ constexpr std::array<Colour, 4> kColours{
     {{1, "#1a7f37"}, {0.95, "#5b7000"}, {0.8, "#a04100"}, {0, "#b42318"}}};
 constexpr std::string_view kNoColour = "#57606a", kLabelColour = "#24292f";
 
-std::string rate_words(const SiteRate& rate) {
+std::string format_rate(const SiteRate& rate) {
     if (rate.total == 0) return rate.of == RateOf::exercised ? "device not used" : "no tests";
     const double percent = 100.0 * static_cast<double>(rate.good) / static_cast<double>(rate.total);
     // 99.96 % is not all.
@@ -49,7 +49,7 @@ int width_of(std::string_view text) {
 std::string badge_svg(const SiteCell& cell) {
     const std::string label = std::string(first_bytes(cell.suite, 60)) + " · " +
                               std::string(first_bytes(cell.column, 60));
-    const std::string value = rate_words(cell.now.rate);
+    const std::string value = format_rate(cell.now.rate);
     const int left = width_of(label), right = width_of(value);
     const auto text = [](int x, int width, std::string_view words) {
         return fmt::format(

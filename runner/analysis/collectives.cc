@@ -78,15 +78,15 @@ double ring_seconds(const CollectiveFigures& figures, const CollectiveLink& link
     return seconds / each;
 }
 
-std::string collective_words(const CollectiveFigures& figures) {
+std::string describe_collectives(const CollectiveFigures& figures) {
     return fmt::format(
         "{}, {}; {} {}", counted(figures.ranks, "rank"),
         figures.rank_steps > 0 ? counted(figures.steps, "step") : "no optimizer step",
-        size_words(static_cast<std::uint64_t>(figures.bytes_each())),
+        format_size(static_cast<std::uint64_t>(figures.bytes_each())),
         figures.rank_steps > 0 ? "a step a rank" : "a rank");
 }
 
-std::string ring_words(const CollectiveFigures& figures, const CollectiveLink& link) {
+std::string describe_ring(const CollectiveFigures& figures, const CollectiveLink& link) {
     return fmt::format(
         "NCCL ring model at {:g} GB/s, {:g} µs a call: {:.3g} ms {} (a model, not a "
         "measurement)",

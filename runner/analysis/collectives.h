@@ -90,8 +90,9 @@ inline constexpr std::array<RingFactor, 15> kRingFactors{{
 [[nodiscard]] double ring_seconds(const CollectiveFigures& figures, const CollectiveLink& link);
 
 // "4 ranks, 120 steps; 12.3 MiB a step a rank"
-[[nodiscard]] std::string collective_words(const CollectiveFigures& figures);
+[[nodiscard]] std::string describe_collectives(const CollectiveFigures& figures);
 // "NCCL ring model at 300 GB/s, 5 µs a call: 0.24 ms a step (a model, not a measurement)"
-[[nodiscard]] std::string ring_words(const CollectiveFigures& figures, const CollectiveLink& link);
+[[nodiscard]] std::string describe_ring(const CollectiveFigures& figures,
+                                        const CollectiveLink& link);
 
 }  // namespace compat::analysis

@@ -114,7 +114,7 @@ void tell_names_apart(std::vector<ImportedFile>& files, std::vector<fs::path> fo
     }
 }
 
-std::string unread_words(const Error& error) {
+std::string describe_unread(const Error& error) {
     return error.advice.empty() ? error.message : error.message + ": " + error.advice;
 }
 
@@ -272,7 +272,7 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
             if (one)
                 found.push_back(std::move(*one->file));
             else
-                found.push_back({{}, file.string(), {}, {}, {}, unread_words(one.error())});
+                found.push_back({{}, file.string(), {}, {}, {}, describe_unread(one.error())});
         }
         if (known == 0)
             return fail(ErrorKind::usage, "no results in this folder", known_dialects(), name);

@@ -27,7 +27,7 @@ fs::path deleted_in(const fs::path& results) { return results / ".deleted"; }
 bool is_complete(const RunSummary& run) { return run.end && run.end->complete; }
 
 // "X", or "X and 2 other runs".
-std::string runs_words(const std::vector<std::string>& ids) {
+std::string format_runs(const std::vector<std::string>& ids) {
     if (ids.size() == 1) return ids.front();
     return fmt::format("{} and {}", ids.front(),
                        counted(static_cast<long>(ids.size() - 1), "other run"));
@@ -63,7 +63,7 @@ class Uses {
         if (!is_complete(run)) notes.emplace_back("it is not complete and can be resumed");
         const auto add = [&](const auto& uses, std::string_view format) {
             if (const auto use = uses.find(run.id); use != uses.end())
-                notes.push_back(fmt::format(fmt::runtime(format), runs_words(use->second)));
+                notes.push_back(fmt::format(fmt::runtime(format), format_runs(use->second)));
         };
         add(repeated_, "{} repeats it (--repeat)");
         add(attributed_, "{} uses it to attribute failures");

@@ -88,7 +88,7 @@ std::string counted(long n, std::string_view noun, std::string_view plural) {
     return fmt::format("{} {}", n, n == 1 ? noun : plural);
 }
 
-std::string size_words(std::uint64_t bytes) {
+std::string format_size(std::uint64_t bytes) {
     constexpr double kStep = 1024;
     if (bytes < 1024) return fmt::format("{} B", bytes);
     auto size = static_cast<double>(bytes) / kStep;

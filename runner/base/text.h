@@ -14,7 +14,7 @@ namespace compat {
 [[nodiscard]] std::string counted(long n, std::string_view noun, std::string_view plural);
 
 // "812 B", "1.4 MiB".
-[[nodiscard]] std::string size_words(std::uint64_t bytes);
+[[nodiscard]] std::string format_size(std::uint64_t bytes);
 
 // A character beyond ASCII that controls a terminal, or reorders or hides the text around it, such
 // as those for the direction of writing. `bytes` 0: `text` begins with none.

@@ -130,7 +130,7 @@ constexpr std::array<RemovedOption, 2> kRemovedOptions{
       "\"Before the first run\" in docs/guide/slurm.md checks a cluster with `srun`"}}};
 
 // One sentence with advice.
-std::string parse_error_words(const CLI::App& app, const CLI::ParseError& error) {
+std::string describe_parse_error(const CLI::App& app, const CLI::ParseError& error) {
     const CLI::App* command = &app;
     std::string path = "runner";
     for (; !command->get_subcommands().empty(); path += " " + command->get_name())
@@ -308,7 +308,7 @@ std::variant<Parsed, int> parse_command_line(int argc, char** argv) {
         app.parse(words);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);  // help or version
-        return usage_error(parse_error_words(app, error));
+        return usage_error(describe_parse_error(app, error));
     }
     const auto chosen = std::find_if(added.begin(), added.end(),
                                      [](const Added& one) { return one.app->parsed(); });

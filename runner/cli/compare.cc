@@ -37,7 +37,7 @@ struct CompareOptions {
 };
 
 // Values of --fail-on.
-std::vector<std::string> fail_on_words() {
+std::vector<std::string> fail_on_values() {
     std::set<std::string> words{std::string(kBadClasses)};
     for (const auto& row : analysis::kChangeClasses) words.emplace(row.name);
     return {words.begin(), words.end()};
@@ -133,7 +133,7 @@ Action add_compare(CLI::App& app, config::Invocation& invocation) {
         ->type_name("CLASS,…")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(one_of(fail_on_words()));
+        ->check(one_of(fail_on_values()));
     return exits_with_code([options, &invocation] { return compare_stored(*options, invocation); });
 }
 

@@ -114,7 +114,7 @@ std::vector<Candidate> runs(const config::Invocation& invocation) {
     if (!results) return {};
     const auto stored = results->store.runs();
     if (!stored) return {};
-    for (const auto& run : *stored) words.push_back({run.id, display::way_words(run)});
+    for (const auto& run : *stored) words.push_back({run.id, display::describe_way(run)});
     return words;
 }
 

@@ -237,7 +237,7 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
         if (record.with_torch > 0)
             if (const auto scan =
                     scan::scan_program({request.words, run.cwd, program->python}, record))
-                run.scan = display::scan_words(*scan);
+                run.scan = display::describe_scan(*scan);
         print(stderr, "{}", display::program_report(run, record));
     }
     return status_of(*end);

@@ -109,15 +109,15 @@ Expected<ExitCode> check_run(const ExpectRequest& request, const config::Invocat
                 if (judged.fit == analysis::Fit::as_expected) continue;
                 const auto view = judging.view_of(test, record.framework);
                 print("{}: {}\n", printable(test.id),
-                      view ? printable(reports::expectation_words(test.state, *view))
+                      view ? printable(reports::describe_expectation(test.state, *view))
                            : fmt::format("{}; no entry expects it", name_of(test.state)));
             }
         });
     if (!seen) return tl::unexpected(seen.error());
     const reports::ExpectationsView view = judging.finish();
     for (const auto& note : view.notes)
-        print("entry {}: {}\n", printable(note.test), reports::note_words(note));
-    print("{}: {}\n", opened->read.run, reports::expectations_words(view));
+        print("entry {}: {}\n", printable(note.test), reports::describe_note(note));
+    print("{}: {}\n", opened->read.run, reports::describe_expectations(view));
     return unexpected ? ExitCode::unexpected_results : ExitCode::ok;
 }
 

@@ -104,7 +104,7 @@ bool is_wanted(const reports::GapView& gap, const GapsRequest& request) {
     return (request.status == "all" || gap.status == request.status) &&
            (request.kind.empty() || name_of(gap.key.kind) == request.kind) &&
            (request.device.empty() || gap.key.device == request.device ||
-            target_words(gap) == request.device);
+            format_target(gap) == request.device);
 }
 
 Expected<std::vector<reports::GapView>> wanted(const GapsRequest& request,
@@ -136,7 +136,7 @@ Expected<ExitCode> list(const GapsRequest& request, const config::Invocation& in
     for (size_t i = 0; i < shown; ++i) {
         const auto& gap = (*gaps)[i];
         print("{:>7}  {:>8}  {:<8}  {:<17}  {:<16}  {}{}\n", gap.tests, gap.unblocked_alone,
-              gap.severity, name_of(gap.key.kind), target_words(gap), printable(gap.key.symbol),
+              gap.severity, name_of(gap.key.kind), format_target(gap), printable(gap.key.symbol),
               gap.status == "open" ? "" : "  [" + gap.status + "]");
         if (gap.sites.empty()) continue;
         const auto& site = gap.sites.front();
@@ -172,7 +172,7 @@ Expected<ExitCode> show(const GapsRequest& request, const config::Invocation& in
             if (!value.empty()) print("    {:<12}{}\n", name, printable(value));
         };
         line("kind", std::string(name_of(gap.key.kind)));
-        line("device", target_words(gap));
+        line("device", format_target(gap));
         line("severity", gap.severity);
         line("status", gap.status);
         line("closed by", gap.closed_by);
@@ -222,7 +222,7 @@ Expected<ExitCode> set(const GapsRequest& request, const config::Invocation& inv
     auto gaps = named(request, invocation);
     if (!gaps) return tl::unexpected(gaps.error());
     // "mps" matches real and simulated MPS; if both have the gap, it means real MPS.
-    const auto is_device = [&](const auto& gap) { return target_words(gap) == request.device; };
+    const auto is_device = [&](const auto& gap) { return format_target(gap) == request.device; };
     if (gaps->size() > 1 && std::any_of(gaps->begin(), gaps->end(), is_device))
         std::erase_if(*gaps, std::not_fn(is_device));
     if (gaps->size() > 1)

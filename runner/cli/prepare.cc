@@ -15,8 +15,8 @@ Expected<ExitCode> prepare_suite(const std::string& suite, const config::Invocat
     if (!ready) return tl::unexpected(ready.error());
     if (auto made = run::make_ready(*ready, run::Need::children, display::say_to(stdout)); !made)
         return tl::unexpected(made.error());
-    print("{}: {}\nsource: {}{}\nenvironment: {}\n", ready->suite.name, run::settings_words(*ready),
-          ready->child.root.string(),
+    print("{}: {}\nsource: {}{}\nenvironment: {}\n", ready->suite.name,
+          run::describe_settings(*ready), ready->child.root.string(),
           ready->prepared.source.commit.empty() ? "" : " (" + ready->prepared.source.commit + ")",
           ready->child.python.string());
     if (!ready->prepared.shim_library.empty())

@@ -13,7 +13,7 @@ namespace compat::cli {
 
 namespace {
 
-std::string outcome_words(const scan::FixResult& fixed, bool written, const std::string& patch) {
+std::string describe_fixes(const scan::FixResult& fixed, bool written, const std::string& patch) {
     return fmt::format("{} in {}{}", counted(fixed.changes, "change"), counted(fixed.files, "file"),
                        written          ? ", written"
                        : !patch.empty() ? "; patch: " + patch
@@ -41,7 +41,7 @@ Expected<ExitCode> fix_sources(const scan::FixRequest& request, const std::strin
     for (const std::string& line : fixed->skipped) say("skipped " + line);
     if (fixed->own_cuda)
         say("no .cuda() is replaced: a class of this code has a .cuda() of its own");
-    say(outcome_words(*fixed, request.write, patch));
+    say(describe_fixes(*fixed, request.write, patch));
     return fixed->conflict ? ExitCode::unexpected_results : ExitCode::ok;
 }
 

@@ -142,13 +142,13 @@ class Wait {
         const auto changes = watch_.take(*seen);
         for (const auto& change : changes)
             say_(fmt::format("shard {}: {}", change.index,
-                             change.requeued ? requeued_words(change.index)
+                             change.requeued ? describe_requeues(change.index)
                                              : watch_.reason(change.index).value_or("")));
         show();
         return changes.empty() ? Expected<void>{} : keep();
     }
 
-    std::string requeued_words(std::size_t index) const {
+    std::string describe_requeues(std::size_t index) const {
         std::string why;
         if (job_.accounting)
             if (const auto rows = slurm::accounted(job_.id))

@@ -103,7 +103,7 @@ reports::ComparedRun described(const Half& half) {
                              half.info.suite,
                              iso8601(half.info.started),
                              half.info.torch,
-                             display::way_words(half.info),
+                             display::describe_way(half.info),
                              half.info.commit,
                              half.complete,
                              static_cast<std::int64_t>(half.modules.size()),

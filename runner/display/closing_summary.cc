@@ -92,24 +92,24 @@ std::string device_sentence(const reports::ReportModel& model) {
 std::string sum_of(const std::array<long, parsers::kStateNames.size()>& counts) {
     if (std::all_of(counts.begin(), counts.end(), [](long count) { return count == 0; }))
         return "0";
-    std::string sum = count_words(counts);
+    std::string sum = format_counts(counts);
     for (size_t at = 0; (at = sum.find(", ", at)) != std::string::npos;) sum.replace(at, 2, " + ");
     return sum;
 }
 
-std::string accounting_words(const reports::ReportModel& model) {
+std::string describe_accounting(const reports::ReportModel& model) {
     if (const size_t mismatches = model.accounting.mismatches.size(); !model.accounting.closed)
         return fmt::format("; NOT all accounted for, {} mismatch{}:", mismatches,
                            mismatches == 1 ? "" : "es");
-    return reports::closed_words(model);
+    return reports::describe_closed_accounting(model);
 }
 
 void print_expectations(const reports::ExpectationsView& view) {
     constexpr size_t kShown = 10;
     if (view.entries == 0) return;
-    print("expectations: {} ({})\n", reports::expectations_words(view), printable(view.file));
+    print("expectations: {} ({})\n", reports::describe_expectations(view), printable(view.file));
     for (size_t i = 0; i < std::min(view.notes.size(), kShown); ++i)
-        print("    {}: {}\n", printable(view.notes[i].test), reports::note_words(view.notes[i]));
+        print("    {}: {}\n", printable(view.notes[i].test), reports::describe_note(view.notes[i]));
     if (view.notes.size() > kShown)
         print("    {} more; see the report\n", view.notes.size() - kShown);
 }
@@ -139,13 +139,13 @@ void print_totals(const reports::ReportModel& model) {
                             counted(std::max(not_loaded, totals.modules), "module"))
               : fmt::format("{} in {}: {}", counted(totals.collected, "test"),
                             counted(totals.modules, "module"),
-                            count_words(counts, model.modules_without_result > 0 ? "no result"
-                                                                                 : "no tests")),
+                            format_counts(counts, model.modules_without_result > 0 ? "no result"
+                                                                                   : "no tests")),
           format_duration(std::chrono::duration<double>(model.run.duration_s)));
     print_load_failures(model);
     if (!no_test || !model.accounting.closed)
         print("accounting: {} collected = {}{}\n", totals.collected, sum_of(counts),
-              accounting_words(model));
+              describe_accounting(model));
     for (const auto& mismatch : model.accounting.mismatches)
         print("    {}{}{}\n", printable(mismatch.module), mismatch.module.empty() ? "" : ": ",
               printable(mismatch.message));
@@ -192,7 +192,7 @@ void print_closing(const reports::ReportModel& model, const fs::path& report) {
     print_totals(model);
     print("devices: {}\n", device_sentence(model));
     print_expectations(model.expectations);
-    if (const std::string words = reports::brief_words(model.blind_spots); !words.empty())
+    if (const std::string words = reports::format_blind_spots(model.blind_spots); !words.empty())
         print("the counts do not say: {}\n", words);
     if (is_device_unused(model)) print_unused_device(model.run);
     print_missing_verdict(model);

@@ -25,7 +25,7 @@ std::string text_or(const Json& text, std::string_view otherwise) {
 }
 
 // "fp32 fp16, not fp64 (Cannot convert …)".
-std::string dtype_words(Json& dtypes) {
+std::string format_dtypes(Json& dtypes) {
     std::string works, fails;
     for (auto& [name, support] : dtypes.items()) {
         if (support.value("works", false))
@@ -36,12 +36,13 @@ std::string dtype_words(Json& dtypes) {
     return (works.empty() ? "no dtype" : works) + fails;
 }
 
-std::string device_words(Json& device) {
+std::string describe_device(Json& device) {
     const std::string capability = text_or(device["capability"], "");
     return fmt::format("{:<7} {}: {} ({} free), {}{}", text_or(device["device"], "?"),
                        text_or(device["name"], "no name"), gibibytes(device["memory_total"]),
                        gibibytes(device["memory_free"]),
-                       capability.empty() ? "" : capability + ", ", dtype_words(device["dtypes"]));
+                       capability.empty() ? "" : capability + ", ",
+                       format_dtypes(device["dtypes"]));
 }
 
 }  // namespace
@@ -52,14 +53,14 @@ std::vector<std::string> device_lines(std::string_view text) {
     if (!report.is_object() || report.value("format", 0) != kDevicesFormat)
         return {"device-probe printed an unknown format"};
     std::vector<std::string> lines;
-    for (auto& device : report["devices"]) lines.push_back(device_words(device));
+    for (auto& device : report["devices"]) lines.push_back(describe_device(device));
     for (auto& failure : report["failed"])
         lines.push_back(fmt::format("{:<7} query failed: {}", text_or(failure["asked"], "?"),
                                     text_or(failure["why"], "no reason given")));
     return lines;
 }
 
-std::string policy_words(std::string_view policy) {
+std::string describe_policy(std::string_view policy) {
     static const std::map<std::string_view, std::string_view> kWords{
         {"missing", "redirects missing devices"},
         {"full", "redirects all requests"},
@@ -74,10 +75,10 @@ std::string words_of(const Way& way) {
     if (way.imported) return fmt::format("device {}, imported", device);
     std::string words =
         fmt::format("device {}, fallback {}, {}", device, way.fallback ? "on" : "off",
-                    way.shim ? "shim " + policy_words(way.policy) : "shim off");
+                    way.shim ? "shim " + describe_policy(way.policy) : "shim off");
     if (way.isolation != "off") words += ", isolation " + way.isolation;
     if (way.isolation == "sandbox" && way.network) words += " with the network";
-    if (!way.subset.empty()) words += ", " + printable(part_words(way.subset));
+    if (!way.subset.empty()) words += ", " + printable(describe_subset(way.subset));
     return words;
 }
 

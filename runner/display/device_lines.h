@@ -16,7 +16,7 @@ namespace compat::display {
 [[nodiscard]] std::vector<std::string> device_lines(std::string_view json);
 
 // "redirects missing devices": the effect of a policy of the shim.
-[[nodiscard]] std::string policy_words(std::string_view policy);
+[[nodiscard]] std::string describe_policy(std::string_view policy);
 
 // How a run ran, each as store::RunInfo has it.
 struct Way {
@@ -37,7 +37,7 @@ struct Way {
 
 // The same for a store::RunInfo or a store::RunSummary.
 template <class Run>
-[[nodiscard]] std::string way_words(const Run& run) {
+[[nodiscard]] std::string describe_way(const Run& run) {
     const bool imported = [&] {
         if constexpr (requires { run.imported; })
             return run.imported;

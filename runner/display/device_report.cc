@@ -22,7 +22,7 @@ std::string gibibytes(std::optional<std::int64_t> bytes) {
     return fmt::format("{:.1f} GiB", static_cast<double>(*bytes) / (1ull << 30));
 }
 
-std::string dtype_words(const devices::DeviceCapabilities& device) {
+std::string format_dtypes(const devices::DeviceCapabilities& device) {
     std::vector<std::string> works, fails;
     for (const auto& dtype : device.dtypes) (dtype.works ? works : fails).push_back(dtype.name);
     if (device.dtypes.empty()) return "not tried";
@@ -31,7 +31,7 @@ std::string dtype_words(const devices::DeviceCapabilities& device) {
 }
 
 // A device and its facts, one a line.
-std::string device_words(const ReportedDevice& device, bool current, bool verbose) {
+std::string describe_device(const ReportedDevice& device, bool current, bool verbose) {
     const auto& known = device.capabilities;
     std::string text = fmt::format("{} {}  {}{}\n", current ? "*" : " ", known.device,
                                    known.name.empty() ? "no name" : printable(known.name),
@@ -45,8 +45,8 @@ std::string device_words(const ReportedDevice& device, bool current, bool verbos
                                       : "unknown");
     fact("capability", known.capability);
     fact("dtypes", device.dtype.empty()
-                       ? dtype_words(known)
-                       : fmt::format("{}; recommended: {} ({})", dtype_words(known), device.dtype,
+                       ? format_dtypes(known)
+                       : fmt::format("{}; recommended: {} ({})", format_dtypes(known), device.dtype,
                                      device.dtype_why));
     if (verbose)
         for (const auto& dtype : known.dtypes)
@@ -57,7 +57,7 @@ std::string device_words(const ReportedDevice& device, bool current, bool verbos
     return text;
 }
 
-std::string settings_words(const DeviceReport& report, bool verbose) {
+std::string describe_settings(const DeviceReport& report, bool verbose) {
     std::string text;
     for (const auto& setting : report.settings)
         if (verbose || setting.given)
@@ -67,7 +67,7 @@ std::string settings_words(const DeviceReport& report, bool verbose) {
     return text.empty() ? "  all are defaults (--verbose lists them)\n" : text;
 }
 
-std::string probe_words(const DeviceReport& report, bool verbose) {
+std::string describe_probe(const DeviceReport& report, bool verbose) {
     std::string text;
     for (const auto& probe : report.probes) {
         if (probe.why.empty() && !verbose) continue;
@@ -122,15 +122,15 @@ std::string device_report(const DeviceReport& report, bool verbose) {
             text += fmt::format("  not {}: {}\n", device, printable(why));
     std::string devices;
     for (const auto& device : report.devices)
-        devices += device_words(device, device.capabilities.device == report.current, verbose);
+        devices += describe_device(device, device.capabilities.device == report.current, verbose);
     section(text, "Devices", devices);
     std::string frameworks;
     for (const auto& [name, version] : report.frameworks)
         frameworks += fmt::format("  {:<12}{}\n", name,
                                   version.empty() ? "not installed" : printable(version));
     section(text, "Frameworks", frameworks);
-    section(text, "Settings", settings_words(report, verbose));
-    section(text, verbose ? "Probes" : "Probes that failed", probe_words(report, verbose));
+    section(text, "Settings", describe_settings(report, verbose));
+    section(text, verbose ? "Probes" : "Probes that failed", describe_probe(report, verbose));
     std::string advice;
     for (const auto& line : report.recommendations)
         advice += fmt::format("  - {}\n", printable(line));

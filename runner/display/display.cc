@@ -26,8 +26,8 @@ constexpr size_t kBarLines = 8;  // of which the last says how it stands
 
 }  // namespace
 
-std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts,
-                        std::string_view none) {
+std::string format_counts(const std::array<long, parsers::kStateNames.size()>& counts,
+                          std::string_view none) {
     std::string words;
     for (size_t i = 0; i < counts.size(); ++i) {
         if (counts[i] == 0) continue;
@@ -40,11 +40,11 @@ std::string count_words(const std::array<long, parsers::kStateNames.size()>& cou
 
 namespace {
 
-std::string age_words(double seconds) {
+std::string format_age(double seconds) {
     return format_duration(std::chrono::duration<double>(seconds));
 }
 
-std::string attempt_words(const RunningJob& job) {
+std::string describe_attempt(const RunningJob& job) {
     return job.attempt > 1 ? fmt::format(" (attempt {})", job.attempt) : "";
 }
 
@@ -150,8 +150,8 @@ std::vector<std::string> Display::bar_lines(TerminalSize size) const {
     const size_t shown = all ? jobs.size() : room == 0 ? 0 : room - 1;
     for (size_t i = 0; i < shown; ++i) {
         const RunningJob& job = *jobs[i];
-        std::string line = fmt::format("  {}{}  {}  {}/{}", job.module, attempt_words(job),
-                                       age_words(seconds_between(job.since, clock_.steady())),
+        std::string line = fmt::format("  {}{}  {}  {}/{}", job.module, describe_attempt(job),
+                                       format_age(seconds_between(job.since, clock_.steady())),
                                        job.progress.ended, job.progress.collected);
         if (!job.progress.current.empty()) line += "  " + current_test(job);
         lines.push_back(printable(line));
@@ -163,10 +163,10 @@ std::vector<std::string> Display::bar_lines(TerminalSize size) const {
 
 std::string Display::summary_line() const {
     std::string line = fmt::format("[{}/{}] {}", done_, modules_,
-                                   done_ == 0 ? "no module done yet" : count_words(counts_));
+                                   done_ == 0 ? "no module done yet" : format_counts(counts_));
     if (!running_.empty())
         line += fmt::format(" | {} running", counted(static_cast<long>(running_.size()), "module"));
-    if (const std::string left = left_words(left_.at(clock_.steady())); !left.empty())
+    if (const std::string left = format_time_left(left_.at(clock_.steady())); !left.empty())
         line += " | " + left;
     return line;
 }
@@ -192,12 +192,12 @@ void Display::show_status() {
     print("{}\n", summary_line());
     for (const RunningJob* job : running_longest_first()) {
         std::string line =
-            fmt::format("    {}{}: {}, pid {}, {}/{} tests", job->module, attempt_words(*job),
-                        age_words(seconds_between(job->since, at)), job->pid, job->progress.ended,
+            fmt::format("    {}{}: {}, pid {}, {}/{} tests", job->module, describe_attempt(*job),
+                        format_age(seconds_between(job->since, at)), job->pid, job->progress.ended,
                         job->progress.collected);
         if (!job->progress.current.empty())
             line += fmt::format(", in {} for {}", current_test(*job),
-                                age_words(seconds_between(job->progress.since, at)));
+                                format_age(seconds_between(job->progress.since, at)));
         print("{}\n", printable(line));
     }
 }
@@ -292,7 +292,7 @@ void Display::module_done(const ModuleDone& done) {
     const size_t digits = std::to_string(modules_).size();
     std::string rest =
         fmt::format(" {}: {} ({}{})", printable(record.path),
-                    count_words(counts, good || none ? "no tests" : "no result"),
+                    format_counts(counts, good || none ? "no tests" : "no result"),
                     format_duration(std::chrono::duration<double>(done.duration_s)),
                     done.attempts > 1 ? fmt::format(", {} attempts", done.attempts) : "");
     const bool not_loaded = record.outcome == ModuleOutcome::load_error;

@@ -119,7 +119,7 @@ class Display {
 };
 
 // "3 passed, 1 failed", in the order of the states; `none` if all counts are 0.
-[[nodiscard]] std::string count_words(const std::array<long, parsers::kStateNames.size()>& counts,
-                                      std::string_view none = "no tests");
+[[nodiscard]] std::string format_counts(const std::array<long, parsers::kStateNames.size()>& counts,
+                                        std::string_view none = "no tests");
 
 }  // namespace compat::display

@@ -39,12 +39,12 @@ class Summary {
             add_below(
                 fmt::format("{}: {}", printable(mismatch.module), printable(mismatch.message)));
         for (const reports::InputDifference& input : view_.input_differences)
-            add("not alike, " + printable(reports::input_difference_words(input)));
-        add(reports::verdict_words(view_));
+            add("not alike, " + printable(reports::describe_input_difference(input)));
+        add(reports::describe_verdict(view_));
         if (!view_.causes.empty() && is_to_fix(view_.causes.front()))
             add(fmt::format("first: {} ({}; unblocks {})", printable(view_.causes.front().title),
-                            judgement_words(view_.causes.front()),
-                            reports::unblocked_words(view_.causes.front())));
+                            describe_judgement(view_.causes.front()),
+                            reports::describe_unblocked(view_.causes.front())));
         return text_ + "page: " + page.string() + "\n";
     }
 
@@ -57,7 +57,7 @@ class Summary {
     // The counts, and the first place to change of each group.
     void add_cuda_uses() {
         const reports::CudaUses& uses = view_.cuda_uses;
-        add("CUDA in its code: " + printable(reports::cuda_uses_words(uses)));
+        add("CUDA in its code: " + printable(reports::describe_cuda_uses(uses)));
         for (const reports::CudaUseGroup& group : uses.groups) {
             using enum analysis::Ran;
             add_below(fmt::format(
@@ -181,11 +181,11 @@ class Summary {
     void add_unloaded() {
         constexpr size_t kShown = 5, kLongestLine = 160;
         if (view_.unloaded.empty()) return;
-        add("modules not loaded: " + reports::unloaded_words(view_));
+        add("modules not loaded: " + reports::describe_unloaded(view_));
         for (size_t i = 0; i < std::min(view_.unloaded.size(), kShown); ++i) {
             const reports::UnloadedModule& module = view_.unloaded[i];
             add_below(fmt::format("{} ({})", printable(module.module),
-                                  reports::columns_words(module, view_)));
+                                  reports::format_columns(module, view_)));
             add_below(cut_to(printable(module.key_line), kLongestLine), kDeep);
         }
         if (view_.unloaded.size() > kShown)

@@ -132,13 +132,13 @@ std::string collective_report(const ProgramRun& run, const parsers::DevicesResul
     std::vector<Site> sites;
     for (const auto& site : figures.sites)
         sites.push_back(
-            {{printable(site.op), size_words(static_cast<std::uint64_t>(site.bytes)),
+            {{printable(site.op), format_size(static_cast<std::uint64_t>(site.bytes)),
               printable(fmt::format("group {} ({})", site.group, counted(site.ranks, "rank"))),
               printable(place(site.location, run.cwd))},
              site.count});
     return fmt::format("runner: collectives: {}\n{}runner: {}\n",
-                       analysis::collective_words(figures), table(sites),
-                       analysis::ring_words(figures, run.link));
+                       analysis::describe_collectives(figures), table(sites),
+                       analysis::describe_ring(figures, run.link));
 }
 
 // Why nothing was recorded; empty: something was.
@@ -153,7 +153,7 @@ std::string nothing_seen(const ProgramRun& run, const parsers::DevicesResult& re
 }
 
 // The kernels that ran on a simulated device; empty: none is simulated.
-std::string kernel_words(const parsers::DevicesResult& recorded) {
+std::string describe_kernels(const parsers::DevicesResult& recorded) {
     const std::string& device = recorded.shim->simulated;
     if (device.empty()) return {};
     std::int64_t kernels = 0;
@@ -172,10 +172,10 @@ std::string kernel_words(const parsers::DevicesResult& recorded) {
         device);
 }
 
-std::string shim_words(const ProgramRun& run, const parsers::DevicesResult& recorded) {
+std::string describe_shim(const ProgramRun& run, const parsers::DevicesResult& recorded) {
     const parsers::ShimSession& shim = *recorded.shim;
     return fmt::format(
-        "shim {}, host {}, torch {} of {}; {} recorded, {} with torch", policy_words(shim.mode),
+        "shim {}, host {}, torch {} of {}; {} recorded, {} with torch", describe_policy(shim.mode),
         shim.simulated.empty() ? shim.host : shim.simulated + " (simulated)", shim.torch,
         run.python, counted_as(static_cast<std::int64_t>(recorded.watched), "process", "processes"),
         recorded.with_torch);
@@ -192,8 +192,8 @@ std::string program_report(const ProgramRun& run, const parsers::DevicesResult& 
     if (const auto why = nothing_seen(run, recorded); !why.empty()) {
         say("nothing was redirected: " + why);
     } else {
-        say(shim_words(run, recorded));
-        if (const auto kernels = kernel_words(recorded); !kernels.empty()) say(kernels);
+        say(describe_shim(run, recorded));
+        if (const auto kernels = describe_kernels(recorded); !kernels.empty()) say(kernels);
         for (const auto& section : kSections) {
             const auto sites = sites_of(section, recorded.events, run.cwd);
             if (sites.empty() && &section != kSections.begin()) continue;

@@ -21,7 +21,7 @@ struct ProgramRun {
     std::filesystem::path cwd;      // files below it are shown relative to it
     std::filesystem::path record;   // empty: none
     analysis::CollectiveLink link;  // of the model of collectives' time
-    std::string scan;               // what its sources use CUDA for (scan_words); empty: unknown
+    std::string scan;               // what its sources use CUDA for (describe_scan); empty: unknown
 };
 
 // Lines begin with "runner: ", rows of tables with blanks. `recorded` is the parsed record, which

@@ -75,7 +75,7 @@ std::optional<double> TimeLeft::at(SteadyTime now) const {
     return std::max(longest, sum / parallel_);
 }
 
-std::string left_words(std::optional<double> seconds) {
+std::string format_time_left(std::optional<double> seconds) {
     constexpr double kMinute = 60;
     if (!seconds) return {};
     if (*seconds <= 0) return "finishing";  // each module has run as long as the last time

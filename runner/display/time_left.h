@@ -44,6 +44,6 @@ class TimeLeft {
 };
 
 // "about 12s left", "finishing"; empty: unknown.
-[[nodiscard]] std::string left_words(std::optional<double> seconds);
+[[nodiscard]] std::string format_time_left(std::optional<double> seconds);
 
 }  // namespace compat::display

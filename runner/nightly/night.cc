@@ -93,7 +93,7 @@ ordered_json cell_json(const CellResult& result) {
     return json;
 }
 
-std::string changes_words(const site::BlameColumn& blame) {
+std::string describe_changes(const site::BlameColumn& blame) {
     if (!blame.last_good) return "no good run is stored";
     if (!blame.changed || !blame.changed->known) return "what changed is not known";
     const auto& all = blame.changed->environment;
@@ -162,7 +162,8 @@ std::vector<const UnexpectedTest*> listed(const CellResult& result, bool flaky) 
 std::string event_of(const CellResult& result, const std::vector<const UnexpectedTest*>& tests) {
     std::string event = result.cell.name;
     for (const UnexpectedTest* test : tests)
-        event += fmt::format("\n{}\n{}", test->id, test->blame ? changes_words(*test->blame) : "");
+        event +=
+            fmt::format("\n{}\n{}", test->id, test->blame ? describe_changes(*test->blame) : "");
     return event;
 }
 
@@ -179,7 +180,7 @@ std::string tests_text(const std::vector<const UnexpectedTest*>& tests, bool fla
         else
             text += fmt::format("      first bad {}{}; {}\n", blame.first_bad->id,
                                 blame.last_good ? ", last good " + blame.last_good->id : "",
-                                printable(changes_words(blame)));
+                                printable(describe_changes(blame)));
     }
     if (tests.size() > kTestsShown)
         text += fmt::format("  and {} more: {} lists them\n", tests.size() - kTestsShown,

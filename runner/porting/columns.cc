@@ -165,8 +165,8 @@ Expected<Columns> run_columns(const run::RunRequest& request, const config::Invo
             continue;
         }
         if (request.verbosity >= 0)
-            print("{}{} ({} of {})\n", i == 0 ? "" : "\n", reports::plain_words(kColumns[i]), i + 1,
-                  kColumns.size());
+            print("{}{} ({} of {})\n", i == 0 ? "" : "\n", reports::format_column(kColumns[i]),
+                  i + 1, kColumns.size());
         run::RunRequest own = request_of(request, shared);
         own.options_checked = i > 0;
         shared->start_next = nullptr;

@@ -90,7 +90,7 @@ Expected<void> run_past_refusals(const run::RunRequest& request, const ColumnSet
         own.options_checked = true;
         if (request.verbosity >= 0)
             print("\n{}: {} again, to see what is behind the first refusal\n",
-                  reports::plain_words(column),
+                  reports::format_column(column),
                   counted(static_cast<std::int64_t>(own.targets.size()), "broken test"));
         config::Invocation flags = invocation_of(settings.invocation, column);
         flags.flags[Setting::keep_going] = "on";

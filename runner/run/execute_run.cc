@@ -66,7 +66,7 @@ void say_beginning(display::Display& display, const Ready& ready, size_t modules
                    const std::vector<std::string>& notes) {
     display.say(fmt::format("{}: {}, {} at a time, {}", ready.suite.name,
                             counted(static_cast<long>(modules), "module"), ready.settings.jobs(),
-                            settings_words(ready)));
+                            describe_settings(ready)));
     for (const auto& note : notes) display.say("note: " + printable(note));
 }
 

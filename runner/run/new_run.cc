@@ -25,7 +25,7 @@ namespace {
 
 // The command line that runs a part of this suite again, from anywhere and in another environment:
 // no targets, absolute folders, and as a flag whatever was not the suite's or the default.
-std::vector<std::string> rerun_words(const RunRequest& request, const Ready& ready) {
+std::vector<std::string> argv_for_rerun(const RunRequest& request, const Ready& ready) {
     std::vector<std::string> words{"runner"};
     std::error_code error;
     words.push_back(fs::exists(request.suite, error) ? fs::canonical(request.suite, error).string()
@@ -98,7 +98,7 @@ store::RunInfo described(const RunRequest& request, const config::Invocation& in
     info.python = prepared.environment.python;
     info.env = env;
     info.argv = masked(invocation.argv);
-    info.rerun_argv = rerun_words(request, ready);
+    info.rerun_argv = argv_for_rerun(request, ready);
     info.fingerprint = fingerprint(prepared, ready.settings, env);
     info.folder = "runs/" + run.id;
     return info;

@@ -31,7 +31,7 @@ Expected<void> shrink_database(store::Store& store, const fs::path& results) {
     if (!runs) return tl::unexpected(runs.error());
     const std::string left =
         fmt::format("{} of the database are free for later runs",
-                    size_words(static_cast<std::uint64_t>(before->free_bytes)));
+                    format_size(static_cast<std::uint64_t>(before->free_bytes)));
     const auto going = std::find_if(runs->begin(), runs->end(), [&](const auto& run) {
         return !(run.end && run.end->complete) && archive::RunLock::is_held(results / run.folder);
     });
@@ -46,15 +46,15 @@ Expected<void> shrink_database(store::Store& store, const fs::path& results) {
     }
     if (!shrunk) return shrunk;
     return store::space_of(store).map([&](const store::DatabaseSpace& after) {
-        print("database: {}, was {}\n", size_words(static_cast<std::uint64_t>(after.bytes)),
-              size_words(static_cast<std::uint64_t>(before->bytes)));
+        print("database: {}, was {}\n", format_size(static_cast<std::uint64_t>(after.bytes)),
+              format_size(static_cast<std::uint64_t>(before->bytes)));
     });
 }
 
 }  // namespace
 
 void print_run_to_delete(const archive::RunToDelete& run, std::string_view what) {
-    print("{} {}  {}  {}\n", what, run.run.id, iso8601(run.run.started), size_words(run.bytes));
+    print("{} {}  {}  {}\n", what, run.run.id, iso8601(run.run.started), format_size(run.bytes));
     for (const std::string& note : run.notes) print("    note: {}\n", note);
 }
 
@@ -71,7 +71,7 @@ Expected<void> delete_runs(archive::OpenResults& store, const fs::path& results,
     }
     if (auto tidied = archive::tidy_results(store, results); !tidied) return tidied;
     print("{} deleted, {} of files freed\n", counted(static_cast<long>(runs.size()), "run"),
-          size_words(bytes));
+          format_size(bytes));
     return retry_while_busy(store, [&] { return store::delete_unused(store); }).and_then([&] {
         return shrink_database(store, results);
     });

@@ -138,12 +138,12 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     return {};
 }
 
-std::string settings_words(const Ready& ready) {
+std::string describe_settings(const Ready& ready) {
     const auto& environment = ready.prepared.environment;
     return fmt::format("shim {}, torch {}, Python {} ({}), device {}",
                        ready.prepared.shim_library.empty()
                            ? "off"
-                           : fmt::format("on ({})", display::policy_words(ready.child.policy)),
+                           : fmt::format("on ({})", display::describe_policy(ready.child.policy)),
                        environment.torch_version.empty() ? "none" : environment.torch_version,
                        environment.version, printable(tilde_path(environment.python.string())),
                        ready.child.simulate.empty() ? ready.prepared.accelerator

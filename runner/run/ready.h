@@ -54,7 +54,7 @@ void take_device_settings(plan::ChildSettings& child, const config::Settings& se
                                             const plan::Past& past = {});
 
 // "shim on (redirects missing devices), torch 2.13.0+cpu, Python 3.11.7, device cpu"
-[[nodiscard]] std::string settings_words(const Ready& ready);
+[[nodiscard]] std::string describe_settings(const Ready& ready);
 
 // One module's attempt as a child to start.
 [[nodiscard]] exec::Job child_job(const Ready& ready, const plan::ChildSettings& settings,

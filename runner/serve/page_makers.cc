@@ -113,7 +113,7 @@ Expected<MadePage> PageMakers::runs() const {
             listed[i] = {{run.id, run.started, complete, run.states},
                          run.suite,
                          run.series,
-                         display::way_words(run),
+                         display::describe_way(run),
                          run.torch,
                          run.end ? run.end->duration_s : 0,
                          is_running(run, results_),
@@ -198,7 +198,7 @@ Expected<MadePage> PageMakers::test(const std::string& id) const {
         const store::RunInfo& info = run->info;
         results.push_back(
             {entry.run, run_address(entry.run) + "#/test/" + encoded_component(id), entry.started,
-             info.series, display::way_words(info), entry.state, entry.duration_s,
+             info.series, display::describe_way(info), entry.state, entry.duration_s,
              mask_secrets(entry.key_line.empty() ? entry.reason : entry.key_line, secrets)});
     }
     return page_of_summary(test_address(id), reports::test_summary(id, results));

@@ -57,7 +57,7 @@ void name_parts_apart(std::vector<Series>& all) {
             return series.newest().subset.empty() && series.suite == part.suite &&
                    series.column == part.column;
         });
-        if (!subset.empty() && beside_whole_runs) part.column += ", " + part_words(subset);
+        if (!subset.empty() && beside_whole_runs) part.column += ", " + describe_subset(subset);
     }
 }
 
@@ -115,7 +115,7 @@ std::vector<Series> series_of(std::vector<store::RunSummary> runs) {
         const store::RunSummary& newest = series.newest();
         series.suite = newest.suite;
         series.column = column_of(newest);
-        series.way = display::way_words(newest);
+        series.way = display::describe_way(newest);
         series.torch = newest.torch;
         series.versions = versions_of(series.runs);
         if (const auto open = unfinished.find(key); open != unfinished.end())

@@ -37,16 +37,16 @@ TEST(Collectives, TheModelAddsLatencyOfCallsAndTimeOfBytesOfAStepOfARank) {
     // 1.5 · 30 MB at 300 GB/s are 150 µs, two calls 10 µs.
     EXPECT_NEAR(ring_seconds(figures, {300, 5}), 160e-6, 1e-12);
     EXPECT_NEAR(ring_seconds(figures, {30, 0}), 1500e-6, 1e-12);
-    EXPECT_EQ(collective_words(figures), "4 ranks, 10 steps; 28.6 MiB a step a rank");
+    EXPECT_EQ(describe_collectives(figures), "4 ranks, 10 steps; 28.6 MiB a step a rank");
     EXPECT_EQ(
-        ring_words(figures, {300, 5}),
+        describe_ring(figures, {300, 5}),
         "NCCL ring model at 300 GB/s, 5 µs a call: 0.16 ms a step (a model, not a measurement)");
 }
 
 TEST(Collectives, WithoutStepsTheFiguresAreThoseOfARank) {
     const auto figures = figures_of({{"", "broadcast", "0", 2, {"", 0}, 2, 4096}}, {});
     EXPECT_EQ(figures.steps, 0);
-    EXPECT_EQ(collective_words(figures), "2 ranks, no optimizer step; 2.0 KiB a rank");
+    EXPECT_EQ(describe_collectives(figures), "2 ranks, no optimizer step; 2.0 KiB a rank");
     EXPECT_NEAR(ring_seconds(figures, {1, 0}), 2048e-9, 1e-15);
 }
 

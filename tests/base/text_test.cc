@@ -47,12 +47,12 @@ TEST(Text, ShortensAPathInTheHomeFolder) {
 }
 
 TEST(SizeWords, HaveTheLargestUnitThatFits) {
-    EXPECT_EQ(size_words(0), "0 B");
-    EXPECT_EQ(size_words(1023), "1023 B");
-    EXPECT_EQ(size_words(1536), "1.5 KiB");
-    EXPECT_EQ(size_words((1 << 20) - 1), "1.0 MiB");
-    EXPECT_EQ(size_words(std::uint64_t{5} << 40), "5.0 TiB");
-    EXPECT_EQ(size_words(std::uint64_t{5000} << 40), "5000.0 TiB");
+    EXPECT_EQ(format_size(0), "0 B");
+    EXPECT_EQ(format_size(1023), "1023 B");
+    EXPECT_EQ(format_size(1536), "1.5 KiB");
+    EXPECT_EQ(format_size((1 << 20) - 1), "1.0 MiB");
+    EXPECT_EQ(format_size(std::uint64_t{5} << 40), "5.0 TiB");
+    EXPECT_EQ(format_size(std::uint64_t{5000} << 40), "5000.0 TiB");
 }
 
 }  // namespace

@@ -111,18 +111,18 @@ TEST(TimeLeft, KeepsTheEstimateOfARetriedModule) {
 }
 
 TEST(TimeLeft, SaysFinishingInsteadOfZero) {
-    EXPECT_EQ(left_words({}), "");
-    EXPECT_EQ(left_words(0), "finishing");
-    EXPECT_EQ(left_words(0.2), "about 1s left");
-    EXPECT_EQ(left_words(59.5), "about 1m 00s left");
+    EXPECT_EQ(format_time_left({}), "");
+    EXPECT_EQ(format_time_left(0), "finishing");
+    EXPECT_EQ(format_time_left(0.2), "about 1s left");
+    EXPECT_EQ(format_time_left(59.5), "about 1m 00s left");
 }
 
 TEST(Display, CountsInWords) {
     std::array<long, parsers::kStateNames.size()> counts{};
-    EXPECT_EQ(count_words(counts), "no tests");
+    EXPECT_EQ(format_counts(counts), "no tests");
     counts[static_cast<size_t>(parsers::State::passed)] = 3;
     counts[static_cast<size_t>(parsers::State::timed_out)] = 1;
-    EXPECT_EQ(count_words(counts), "3 passed, 1 timed out");
+    EXPECT_EQ(format_counts(counts), "3 passed, 1 timed out");
 }
 
 }  // namespace

@@ -47,19 +47,19 @@ TEST(ScanReport, ShowsTenRowsOfAGroupAndCountsTheRest) {
 }
 
 TEST(ScanReport, CountsInOneLineWhatAProgramUsesCudaFor) {
-    EXPECT_EQ(scan_words(sample(0)), "");
-    EXPECT_EQ(scan_words(sample(1)), "1 place in 1 file names CUDA: 1 replace");
+    EXPECT_EQ(describe_scan(sample(0)), "");
+    EXPECT_EQ(describe_scan(sample(1)), "1 place in 1 file names CUDA: 1 replace");
     auto scan = sample(4);
     scan.sites[1].action = "keep";
     scan.sites[2].suppressed = true;
     scan.has_record = true;
     scan.sites[0].ran = analysis::Ran::yes;
     scan.sites[1].ran = analysis::Ran::no;
-    EXPECT_EQ(scan_words(scan),
+    EXPECT_EQ(describe_scan(scan),
               "3 places in 1 file name CUDA: 2 replace, 1 nothing to do; 1 ran, 1 did not, 1 "
               "unknown");
     scan.sites[3].ran = analysis::Ran::refused;
-    EXPECT_TRUE(scan_words(scan).ends_with("; 1 ran, 1 refused, 1 did not, 0 unknown"));
+    EXPECT_TRUE(describe_scan(scan).ends_with("; 1 ran, 1 refused, 1 did not, 0 unknown"));
 }
 
 TEST(ScanReport, TakesBackWhatAVersionLacks) {

@@ -80,7 +80,7 @@ std::string joined_codes(const ordered_json& names) {
     return fmt::format("{}", fmt::join(codes, ", "));
 }
 
-std::string dtype_words(const ordered_json& dtypes) {
+std::string format_dtypes(const ordered_json& dtypes) {
     static const std::map<std::string, std::string> kGroups{
         {"integral", "integers, bool"},
         {"narrow_integral", "bool, and integers other than int64"},
@@ -101,11 +101,11 @@ std::string file_of(const ordered_json& section) {
 }
 
 // "`self`: int64; reduces by product"
-std::string condition_words(const ordered_json& rule) {
+std::string format_condition(const ordered_json& rule) {
     std::vector<std::string> words;
     const std::string argument = code(rule.value("argument", ""));
     if (rule.value("elsewhere", false)) words.push_back(argument + " on the CPU");
-    if (rule.contains("dtypes")) words.push_back(argument + ": " + dtype_words(rule["dtypes"]));
+    if (rule.contains("dtypes")) words.push_back(argument + ": " + format_dtypes(rule["dtypes"]));
     if (rule.contains("condition")) {
         words.push_back(rule["condition"]);
         std::ranges::replace(words.back(), '_', ' ');
@@ -167,7 +167,7 @@ Rows database_versions() {
 }
 
 // The versions of torch, and of macOS, in which a rule holds; empty: in all.
-std::string version_words(const ordered_json& rule) {
+std::string format_version(const ordered_json& rule) {
     std::vector<std::string> words;
     if (rule.contains("macos_since"))
         words.push_back("from macOS " + rule["macos_since"].get<std::string>());
@@ -191,8 +191,8 @@ Rows refusals() {
                     : "Failed to create function state object for: " +
                           rule["kernel"].get<std::string>();
             const std::string error = rule.value("error", "");
-            rows.push_back({file_of(section), joined_codes(rule["ops"]), condition_words(rule),
-                            error.empty() ? text : error + ": " + text, version_words(rule)});
+            rows.push_back({file_of(section), joined_codes(rule["ops"]), format_condition(rule),
+                            error.empty() ? text : error + ": " + text, format_version(rule)});
         }
     return rows;
 }
@@ -203,7 +203,7 @@ Rows promoted_dtypes() {
     for (const auto& section : all["computed"])
         for (const auto& rule : section["rules"])
             rows.push_back({file_of(section), joined_codes(rule["ops"]),
-                            dtype_words(rule["dtypes"]), version_words(rule)});
+                            format_dtypes(rule["dtypes"]), format_version(rule)});
     return rows;
 }
 
@@ -213,7 +213,7 @@ Rows metal_kernels() {
     for (const auto& section : all["metal"])
         for (const auto& rule : section["rules"])
             rows.push_back({file_of(section), joined_codes(rule["ops"]),
-                            code(rule["kernel"].get<std::string>()), version_words(rule)});
+                            code(rule["kernel"].get<std::string>()), format_version(rule)});
     return rows;
 }
 

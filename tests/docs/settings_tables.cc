@@ -105,7 +105,7 @@ std::string values_of(const SettingRow& row) {
     return {};
 }
 
-std::string default_words(const SettingRow& row) {
+std::string describe_default(const SettingRow& row) {
     if (!row.computed.empty()) return std::string(row.computed);
     const std::string text = config::default_of(row);
     return text.empty() ? "none" : code(text);
@@ -142,7 +142,7 @@ Rows settings() {
     for (const SettingRow& row : kSettings)
         rows.push_back({code(row.key), flags_of(row), code(row.variable),
                         row.in_suite.empty() ? "" : code(row.in_suite), values_of(row),
-                        default_words(row), std::string(row.help)});
+                        describe_default(row), std::string(row.help)});
     return rows;
 }
 

@@ -66,7 +66,7 @@ std::string usage_of(std::string_view name, const CLI::App& app, bool passes_on)
     return passes_on && !arguments ? text + " -- CMD…" : text;
 }
 
-std::string_view requested_words(shim::Requested kind) {
+std::string_view describe_requested(shim::Requested kind) {
     switch (kind) {
         case shim::Requested::none:
             return "none";
@@ -88,7 +88,7 @@ std::string_view requested_words(shim::Requested kind) {
     return {};
 }
 
-std::string_view place_words(const shim::Answer& answer) {
+std::string_view format_place(const shim::Answer& answer) {
     switch (answer.place) {
         case shim::Place::unchanged:
             return "unchanged";
@@ -104,7 +104,7 @@ std::string_view place_words(const shim::Answer& answer) {
     return {};
 }
 
-std::string source_words(const suites::Source& source) {
+std::string describe_source(const suites::Source& source) {
     const std::string version = source.spec.substr(source.spec.rfind('=') + 1);
     switch (source.kind) {
         case suites::SourceKind::path:
@@ -146,7 +146,7 @@ Rows shipped_suites() {
     for (const fs::path& folder : folders) {
         const suites::Suite suite = suites::load_suite(folder).value();
         rows.push_back({fmt::format("[{0}](suites/{0}/README.md)", suite.name),
-                        source_words(suite.source), std::string(name_of(suite.framework))});
+                        describe_source(suite.source), std::string(name_of(suite.framework))});
     }
     return rows;
 }
@@ -319,11 +319,11 @@ Rows policy() {
     Rows rows;
     for (const shim::Requested kind : shim::kRequested) {
         auto& row = rows.emplace_back();
-        row.emplace_back(requested_words(kind));
+        row.emplace_back(describe_requested(kind));
         for (const shim::Mode mode : {shim::Mode::full, shim::Mode::missing})
             for (const shim::Host host : shim::kHosts) {
                 const shim::Answer answer = shim::resolve({kind}, host, false, mode);
-                row.emplace_back(fmt::format("{}{}", place_words(answer),
+                row.emplace_back(fmt::format("{}{}", format_place(answer),
                                              answer.override_on ? ", toggles the override" : ""));
             }
     }

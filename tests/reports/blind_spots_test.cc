@@ -61,10 +61,10 @@ TEST(BlindSpots, OfARunAreCountedOnceForATest) {
     EXPECT_THAT(model.blind_spots, ElementsAre(FieldsAre("not_run", testing::_, 1),
                                                FieldsAre("timed_out", testing::_, 1),
                                                FieldsAre("untouched", testing::_, 2)));
-    EXPECT_EQ(brief_words(model.blind_spots),
+    EXPECT_EQ(format_blind_spots(model.blind_spots),
               "1 did not run, 1 ended by time-out, 2 touched no device");
     EXPECT_EQ(model.blind_spots[2].tests, model.totals.untouched);
-    EXPECT_EQ(brief_words({}), "");
+    EXPECT_EQ(format_blind_spots({}), "");
 
     stored.info.simulated = "mps";
     stored.modules[0].attempts[0].record.device_events.clear();

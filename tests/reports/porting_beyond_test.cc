@@ -62,7 +62,7 @@ TEST(Porting, ACauseUnblocksTheTestsThatMeetNothingElse) {
     EXPECT_EQ(cause.tests, 4);
     EXPECT_EQ(cause.unblocked_tests, 1);
     EXPECT_EQ(cause.perhaps_unblocked_tests, 1);
-    EXPECT_EQ(unblocked_words(cause), "1 to 2 tests");
+    EXPECT_EQ(describe_unblocked(cause), "1 to 2 tests");
     std::vector<std::string> behind;
     for (const ObstacleBehind& obstacle : cause.behind)
         behind.push_back(fmt::format("{}: {}", obstacle.title, obstacle.tests));
@@ -150,11 +150,11 @@ TEST(Porting, ATestThatBreaksSoWithOtherRandomNumbersIsRandom) {
     EXPECT_EQ(of("other_type"), std::tuple("unexplained", 0, 3));
     EXPECT_EQ(of("refused"), std::tuple("device_limit", 0, 0))
         << "random numbers explain no refusal";
-    EXPECT_EQ(stream_words(find(view, "same").differences.front()),
+    EXPECT_EQ(describe_streams(find(view, "same").differences.front()),
               "fails with 2 of 3 random streams on plain CPU");
-    EXPECT_EQ(stream_words(find(view, "never").differences.front()),
+    EXPECT_EQ(describe_streams(find(view, "never").differences.front()),
               "does not fail so with any of 3 random streams on plain CPU");
-    EXPECT_EQ(stream_words(find(view, "refused").differences.front()), "");
+    EXPECT_EQ(describe_streams(find(view, "refused").differences.front()), "");
     EXPECT_FALSE(is_to_fix(view.causes[find(view, "same").differences.front().cause]));
     RunView seeds = run_of(Column::cpu);
     seeds.seeds = 3;
@@ -167,7 +167,7 @@ TEST(Porting, ATestThatBreaksWithAllRandomNumbersIsNotRandom) {
     const auto judged = [&](const std::vector<Tests>& streams) {
         const PortingView view = with_streams(good, bad, streams);
         const Difference& difference = find(view, "a").differences.front();
-        return std::tuple(view.causes[difference.cause].judgement, stream_words(difference));
+        return std::tuple(view.causes[difference.cause].judgement, describe_streams(difference));
     };
     EXPECT_EQ(judged({bad, bad, bad}),
               std::tuple("unexplained",
@@ -257,21 +257,21 @@ TEST(Porting, ATestWithTwoCausesIsUnblockedByNeither) {
     EXPECT_THAT(difference.causes, SizeIs(2));
     EXPECT_EQ(view.causes[difference.cause].gap->symbol, "aten::_svd");
     for (const CauseOfDifferences& cause : view.causes)
-        EXPECT_EQ(unblocked_words(cause), "0 alone: 1 test meets another cause, too");
+        EXPECT_EQ(describe_unblocked(cause), "0 alone: 1 test meets another cause, too");
 }
 
 TEST(Porting, ZeroUnblockedTestsAreExplained) {
     CauseOfDifferences cause;
     cause.tests = 3;
-    EXPECT_EQ(unblocked_words(cause), "0 tests");
+    EXPECT_EQ(describe_unblocked(cause), "0 tests");
     cause.blocked_tests = 1;
-    EXPECT_EQ(unblocked_words(cause), "0 alone: 1 test meets another cause, too");
+    EXPECT_EQ(describe_unblocked(cause), "0 alone: 1 test meets another cause, too");
     cause.blocked_tests = 2;
-    EXPECT_EQ(unblocked_words(cause), "0 alone: 2 tests meet another cause, too");
+    EXPECT_EQ(describe_unblocked(cause), "0 alone: 2 tests meet another cause, too");
     cause.blocked_tests = 3;
-    EXPECT_EQ(unblocked_words(cause), "0 alone: 3 tests meet another cause, too");
+    EXPECT_EQ(describe_unblocked(cause), "0 alone: 3 tests meet another cause, too");
     cause.perhaps_unblocked_tests = 1;
-    EXPECT_EQ(unblocked_words(cause), "up to 1 test");
+    EXPECT_EQ(describe_unblocked(cause), "up to 1 test");
 }
 
 // A bare Mac ends at the request for CUDA. Where it is sent to MPS, more can be seen.
@@ -297,7 +297,7 @@ TEST(Porting, CudaCodeSentToMpsKeepsGoingOnItsOwn) {
     const PortedTest& a = find(view, "a");
     const auto& lacks = view.causes[a.differences.back().cause];
     ASSERT_TRUE(lacks.gap);
-    EXPECT_EQ(unblocked_words(lacks), "0 alone: 1 test meets another cause, too");
+    EXPECT_EQ(describe_unblocked(lacks), "0 alone: 1 test meets another cause, too");
     ASSERT_THAT(lacks.behind, SizeIs(1));
     EXPECT_EQ(lacks.behind[0].title, "float64 on mps: this dtype is not supported");
     EXPECT_EQ(view.kept_going[0].column, Column::cuda_on_mps);

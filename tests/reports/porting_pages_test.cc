@@ -160,9 +160,9 @@ TEST_F(Pages, ThePageWarnsIfNoTestUsedAnAccelerator) {
     view = compared(cpu, cpu, cpu, cpu);
     EXPECT_THAT(markdown(), HasSubstr("# Porting `alpha`: no test used CUDA or MPS\n"));
     EXPECT_THAT(markdown(), HasSubstr("says nothing about it"));
-    EXPECT_EQ(verdict_words(compared(cpu, used, cpu, cpu)),
+    EXPECT_EQ(describe_verdict(compared(cpu, used, cpu, cpu)),
               "nothing to fix was found on CUDA; no test used MPS");
-    EXPECT_EQ(verdict_words(compared(cpu, cpu, cpu, used)),
+    EXPECT_EQ(describe_verdict(compared(cpu, cpu, cpu, used)),
               "nothing to fix was found on MPS; no test used CUDA");
 }
 
@@ -182,7 +182,7 @@ TEST_F(Pages, ListInputDifferences) {
     }
     view = builder.finish();
     ASSERT_THAT(view.input_differences, SizeIs(2));
-    EXPECT_EQ(input_difference_words(view.input_differences[0]),
+    EXPECT_EQ(describe_input_difference(view.input_differences[0]),
               "commit: 0123abcd on CPU, MPS; 0123abcd (changed since) on CUDA");
     EXPECT_THAT(markdown(), HasSubstr("**The runs are not alike:**"));
     EXPECT_THAT(

@@ -306,11 +306,11 @@ TEST(Porting, ModulesThatCannotBeLoadedAreNamedWithTheirColumns) {
     EXPECT_TRUE(view.accounting.closed);
     ASSERT_THAT(view.unloaded, SizeIs(3));
     EXPECT_EQ(view.unloaded[0].module, "both.py");
-    EXPECT_EQ(columns_words(view.unloaded[0], view), "every run");
-    EXPECT_EQ(columns_words(view.unloaded[1], view), "CPU");
-    EXPECT_EQ(columns_words(view.unloaded[2], view), "MPS");
-    EXPECT_EQ(unloaded_words(view), "2 on CPU, 1 on CUDA, 2 on MPS");
-    EXPECT_THAT(verdict_words(view), HasSubstr("3 modules could not be loaded"));
+    EXPECT_EQ(format_columns(view.unloaded[0], view), "every run");
+    EXPECT_EQ(format_columns(view.unloaded[1], view), "CPU");
+    EXPECT_EQ(format_columns(view.unloaded[2], view), "MPS");
+    EXPECT_EQ(describe_unloaded(view), "2 on CPU, 1 on CUDA, 2 on MPS");
+    EXPECT_THAT(describe_verdict(view), HasSubstr("3 modules could not be loaded"));
     EXPECT_EQ(view.at(Column::cuda).count(Group::gain), 2) << "the module and its test";
     EXPECT_EQ(view.at(Column::cuda).differ, 2);
     EXPECT_EQ(view.at(Column::mps).count(Group::loss), 2);

@@ -350,7 +350,7 @@ class Extractor {
     [[nodiscard]] Error too_large() const {
         return {ErrorKind::usage,
                 fmt::format("this archive unpacks to more than {}, which is more than a run's does",
-                            size_words(most_)),
+                            format_size(most_)),
                 fmt::format("if you trust it: `tar --zstd -xf {}` in a new folder, then `runner "
                             "reparse --all --results FOLDER`",
                             shell_quoted(from_.file().string())),

@@ -50,7 +50,7 @@ Subset options_in(const Subset& subset) {
 
 bool chooses_tests(const Subset& subset) { return !subset.empty() && subset.front() != kOptions; }
 
-std::string part_words(const Subset& subset) {
+std::string describe_subset(const Subset& subset) {
     constexpr std::ptrdiff_t kTargets = 10;
     const auto options = std::find(subset.begin(), subset.end(), kOptions);
     const auto keyword = std::find(subset.begin(), options, kKeyword);

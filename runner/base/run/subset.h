@@ -24,7 +24,7 @@ using Subset = std::vector<std::string>;
 [[nodiscard]] bool chooses_tests(const Subset& subset);
 
 // "only tests/test_a.py -k add, options --runslow"; of many targets the first.
-[[nodiscard]] std::string part_words(const Subset& subset);
+[[nodiscard]] std::string describe_subset(const Subset& subset);
 
 // Which tests a run was surely asked for: targets, and what is below them. None, where -k or
 // options for pytest decide.

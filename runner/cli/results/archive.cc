@@ -46,8 +46,8 @@ Expected<ExitCode> archive_run(const ArchiveRequest& request,
     return archive::archive_run(*results, *id, out).map([&](const auto& packed) {
         std::error_code error;
         const std::uint64_t files = archive::folder_bytes(*results / run_folder_name(*id));
-        print("{}\n{} of files in {}\n", printable(out.string()), size_words(files),
-              size_words(fs::file_size(out, error)));
+        print("{}\n{} of files in {}\n", printable(out.string()), format_size(files),
+              format_size(fs::file_size(out, error)));
         if (packed.is_too_large)
             print("note: commands refuse an archive that unpacks to so much; `tar` unpacks it\n");
         for (const std::string& name : packed.left_out) print("left out: {}\n", printable(name));

@@ -23,13 +23,13 @@ namespace {
 
 constexpr std::size_t kChangesShown = 12;
 
-std::string run_words(const site::BlameRun& run) {
+std::string format_run(const site::BlameRun& run) {
     return fmt::format("{}  {}{}{}", run.id, iso8601(run.started),
                        run.torch.empty() ? "" : "  torch " + printable(run.torch),
                        run.commit.empty() ? "" : "  commit " + printable(run.commit));
 }
 
-std::string standing_words(const site::BlameColumn& column) {
+std::string describe_standing(const site::BlameColumn& column) {
     using analysis::Standing;
     const analysis::Ledger& ledger = column.ledger;
     switch (ledger.standing) {
@@ -64,14 +64,14 @@ void print_changes(const site::ChangedBetween& changed) {
 void print_column(const site::BlameColumn& column, bool color) {
     constexpr std::size_t kIndent = 4;
     const std::size_t width = display::terminal_size().columns;
-    print("\n{}: {}\n", printable(column.column), standing_words(column));
+    print("\n{}: {}\n", printable(column.column), describe_standing(column));
     print("    {}\n",
           display::history_strip(column.states, width - std::min(width, kIndent), color));
     if (!column.first_bad) return;
     if (column.changed) print_changes(*column.changed);
     print("    last good  {}\n",
-          column.last_good ? run_words(*column.last_good) : "none is stored");
-    print("    first bad  {}\n", run_words(*column.first_bad));
+          column.last_good ? format_run(*column.last_good) : "none is stored");
+    print("    first bad  {}\n", format_run(*column.first_bad));
     print("    flips      {} in {}; {} only when retried\n", column.ledger.flips,
           counted(column.ledger.ran, "run"), counted(column.ledger.retried, "pass", "passes"));
     if (!column.error.empty())

@@ -53,7 +53,7 @@ Expected<ExitCode> prune(const PruneRequest& request, const config::Invocation& 
         bytes += run.bytes;
     }
     print("{} would be deleted, {} of files\n",
-          counted(static_cast<long>(plan->runs.size()), "run"), size_words(bytes));
+          counted(static_cast<long>(plan->runs.size()), "run"), format_size(bytes));
     return ExitCode::ok;
 }
 

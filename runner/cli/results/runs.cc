@@ -21,7 +21,7 @@ namespace {
 std::string words_of(const store::RunSummary& run) {
     std::array<long, parsers::kStateNames.size()> counts{};
     std::copy(run.states.begin(), run.states.end(), counts.begin());
-    return display::count_words(counts, run.end && run.end->complete ? "no tests" : "no result");
+    return display::format_counts(counts, run.end && run.end->complete ? "no tests" : "no result");
 }
 
 std::string duration_or_state(const std::optional<store::RunEnd>& end,
@@ -34,8 +34,8 @@ std::string duration_or_state(const std::optional<store::RunEnd>& end,
 void print_stored(const store::RunSummary& run, const std::filesystem::path& results) {
     print("{}  {}  {}  {}  {}  {}  ({})\n", run.id, iso8601(run.started),
           duration_or_state(run.end, results / run.folder), counted(run.modules, "module"),
-          words_of(run), size_words(archive::folder_bytes(results / run.folder)),
-          display::way_words(run));
+          words_of(run), format_size(archive::folder_bytes(results / run.folder)),
+          display::describe_way(run));
 }
 
 void print_shard(const archive::ShardFolder& shard) {
@@ -45,7 +45,8 @@ void print_shard(const archive::ShardFolder& shard) {
     print("{}  {}  {}  {}  {}  shard {}  ({})\n", info.id, iso8601(info.started),
           duration_or_state(record->end, shard.folder),
           counted(static_cast<long>(record->modules.size()), "module"),
-          size_words(archive::folder_bytes(shard.folder)), info.shard, display::way_words(info));
+          format_size(archive::folder_bytes(shard.folder)), info.shard,
+          display::describe_way(info));
 }
 
 Expected<ExitCode> list_runs(const config::Invocation& invocation) {

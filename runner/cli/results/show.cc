@@ -37,7 +37,7 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
           : running            ? "  (running)"
                                : "  (not complete)");
     const store::RunInfo& info = run->info;
-    print("{}\n", display::way_words(info));
+    print("{}\n", display::describe_way(info));
     const auto seen =
         results.store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
             model.add(module);

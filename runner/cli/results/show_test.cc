@@ -141,7 +141,7 @@ std::vector<display::StripRow> strips_of(const std::vector<store::HistoryEntry>&
         if (run == runs.end()) continue;  // it was stored after the history was read
         store::RunSummary its = run->second;
         its.subset.clear();  // a test is the same whatever ran beside it
-        const std::string name = fmt::format("{}: {}", its.series, display::way_words(its));
+        const std::string name = fmt::format("{}: {}", its.series, display::describe_way(its));
         auto row = std::find_if(rows.begin(), rows.end(),
                                 [&](const auto& known) { return known.name == name; });
         if (row == rows.end()) row = rows.insert(rows.end(), {name, {}});
@@ -156,7 +156,7 @@ std::vector<display::StripRow> strips_of(const std::vector<store::HistoryEntry>&
 void print_expectation(const reports::CaseView& test, std::string_view indent) {
     if (test.expectation)
         print("{}expectation: {}\n", indent,
-              printable(reports::expectation_words(test.state, *test.expectation)));
+              printable(reports::describe_expectation(test.state, *test.expectation)));
 }
 
 void print_ways(const reports::CaseView& test, std::string_view indent) {

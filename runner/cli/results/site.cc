@@ -18,7 +18,7 @@ Expected<ExitCode> write(const std::string& out, const config::Invocation& invoc
             .map([](const site::WrittenSite& site) {
                 print("{}\n", printable(site.index.string()));
                 print("{} ({}), {} changed, {} removed\n",
-                      counted(static_cast<long>(site.files), "file"), size_words(site.bytes),
+                      counted(static_cast<long>(site.files), "file"), format_size(site.bytes),
                       site.changed, site.removed);
                 return ExitCode::ok;
             });

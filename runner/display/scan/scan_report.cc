@@ -152,7 +152,7 @@ std::string scan_report(const CudaScan& scan, bool all) {
     return scan.has_record ? text + record_line(scan) : text;
 }
 
-std::string scan_words(const CudaScan& scan) {
+std::string describe_scan(const CudaScan& scan) {
     std::set<std::string> files;
     for (const CudaSite& site : scan.sites) files.insert(site.file);
     if (scan.sites.empty()) return {};

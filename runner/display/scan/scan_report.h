@@ -13,6 +13,6 @@ namespace compat::display {
 
 // "3 places in 1 file name CUDA: 2 replace, 1 nothing to do; 1 ran, 1 did not, 1 unknown". Empty:
 // no site.
-[[nodiscard]] std::string scan_words(const analysis::CudaScan& scan);
+[[nodiscard]] std::string describe_scan(const analysis::CudaScan& scan);
 
 }  // namespace compat::display

@@ -54,8 +54,8 @@ bool send_message(int socket, std::string_view text) {
            static_cast<ssize_t>(text.size());
 }
 
-std::vector<std::string> sandbox_words(const Sandbox& sandbox, const std::vector<std::string>& own,
-                                       const char* role, const std::vector<std::string>& argv) {
+std::vector<std::string> sandbox_argv(const Sandbox& sandbox, const std::vector<std::string>& own,
+                                      const char* role, const std::vector<std::string>& argv) {
     std::vector<std::string> words = sandbox.argv;
     words.insert(words.end(), own.begin(), own.end());
     words.emplace_back("--");
@@ -92,12 +92,12 @@ std::vector<std::string> in_sandbox(const Sandbox& sandbox, const std::vector<st
                                     const std::filesystem::path& writable) {
     std::vector<std::string> own;
     if (!writable.empty()) own = {"--bind", writable, writable};
-    return sandbox_words(sandbox, own, "child", argv);
+    return sandbox_argv(sandbox, own, "child", argv);
 }
 
 std::vector<std::string> server_in_sandbox(const Sandbox& sandbox,
                                            const std::vector<std::string>& argv) {
-    return sandbox_words(sandbox, sandbox.of_server, "server", argv);
+    return sandbox_argv(sandbox, sandbox.of_server, "server", argv);
 }
 
 bool open_sandbox_sockets(int (&ends)[2]) {

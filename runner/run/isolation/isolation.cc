@@ -134,7 +134,7 @@ Expected<void> Isolation::copy_source_of(const Ready& ready, const prepare::Say&
     const std::chrono::duration<double> took = clock.steady() - since;
     say(fmt::format("isolation {}: copied {} of the source ({}{}) in {}", how,
                     counted(source_.files, "file"),
-                    size_words(static_cast<std::uint64_t>(source_.bytes)),
+                    format_size(static_cast<std::uint64_t>(source_.bytes)),
                     source_.shared > 0 ? ", shared with it" : "", format_duration(took)));
     return {};
 }

@@ -19,8 +19,8 @@ namespace compat::parsers {
 [[nodiscard]] int torchdevice_log_likeness(std::string_view beginning, std::string_view end);
 
 // The JSON: a list of modules, each with the totals of its log and the tests that broke. A part a
-// module. Tests that its totals count and it does not name are `<unnamed N>`; one whose log had no
-// totals is judged by its return code.
+// module. Tests that its totals count and it does not name are the row `<unnamed>`. A module whose
+// log had no totals is judged by its return code.
 [[nodiscard]] std::vector<Diagnostic> read_torchdevice_json(const ResultFile& file,
                                                             const SeePart& see);
 [[nodiscard]] int torchdevice_json_likeness(std::string_view beginning, std::string_view end);

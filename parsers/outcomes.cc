@@ -41,6 +41,12 @@ std::span<const CountedWord> counted_words(std::string_view framework) {
 
 bool is_unnamed(const CaseRecord& row) { return row.name.starts_with("<unnamed"); }
 
+std::int64_t tests_in(const std::vector<CaseRecord>& rows) {
+    std::int64_t tests = 0;
+    for (const CaseRecord& row : rows) tests += row.tests;
+    return tests;
+}
+
 bool has_failure(const CaseRecord& test, State counted) {
     const auto is_it = [&](const Failure& f) { return f.counted == counted; };
     return (test.failure && is_it(*test.failure)) ||
@@ -60,7 +66,7 @@ void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view f
     };
     if (c.failure) count(*c.failure, c.failure->counted.value_or(c.state));
     for (const Failure& more : c.also) count(more, counted_state(more, framework));
-    if (!own_counted) ++counts[own];
+    if (!own_counted) counts[own] += c.tests;
     for (const SubCase& sub : c.subcases)
         if (is_failure(sub.state) || sub.state == State::skipped) ++counts[sub.state];
 }

@@ -33,6 +33,8 @@ void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view f
 // (parsers/import/unnamed.h).
 inline constexpr std::string_view kUnnamed = "<unnamed>";
 [[nodiscard]] bool is_unnamed(const CaseRecord& row);
+// The tests that the rows stand for.
+[[nodiscard]] std::int64_t tests_in(const std::vector<CaseRecord>& rows);
 
 struct CountedWord {
     std::string_view word;

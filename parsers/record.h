@@ -133,6 +133,7 @@ struct CaseRecord {
     // after a skip, only sub-tests failed.
     std::optional<State> call_state;
     bool pseudo = false;  // `<module>`, `Class::<tearDownClass>`: a row that is not a test
+    std::int64_t tests = 1;  // that the row stands for; other than 1: they have no name
     std::optional<Failure> failure;
     std::vector<Failure> also;  // further failures of the same test (a tear-down that broke, too)
     std::vector<SubCase> subcases;

@@ -114,6 +114,7 @@ void test_members(JsonText& to, const CaseView& c) {
     to.member("state", name_of(c.state));
     to.member_or_null("reason", c.reason);
     to.member("pseudo", c.pseudo);
+    if (c.tests != 1) to.member("tests", c.tests);
     to.member("flaky", c.flaky);
     to.member("fork_sensitive", c.fork_sensitive);
     to.member("duration_s", c.duration_s);

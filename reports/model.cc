@@ -202,7 +202,7 @@ class ModelBuilder::Impl {
                 if (histories-- > 0) test.history = history_of(test);
             }
             if (!module.attempts.empty()) add_attempts(test, module, verdicts.tests[i], log_urls);
-            ++view.states[static_cast<size_t>(test.state)];
+            view.states[static_cast<size_t>(test.state)] += record.cases[i].tests;
             view.cases.push_back(std::move(test));
         }
         return view;
@@ -320,6 +320,7 @@ class ModelBuilder::Impl {
         view.state = record.state;
         view.reason = masked(record.reason);
         view.pseudo = record.pseudo;
+        view.tests = record.tests;
         view.duration_s = record.duration_s;
         const parsers::Location& place = place_of(record, module);
         view.file = links_.shown(place.file);

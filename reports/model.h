@@ -114,6 +114,7 @@ struct CaseView {
     parsers::State state = parsers::State::not_run;
     std::string reason;
     bool pseudo = false;          // a row that is not a test
+    std::int64_t tests = 1;       // that it stands for (parsers::CaseRecord)
     bool flaky = false;           // passed after it had failed
     bool fork_sensitive = false;  // broke in a forked process and not in a fresh one
     double duration_s = 0;

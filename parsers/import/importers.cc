@@ -132,8 +132,7 @@ std::vector<ModuleRecord> split_modules(ModuleRecord part) {
         }
         modules[at->second].cases.push_back(std::move(test));
     }
-    for (ModuleRecord& module : modules)
-        module.collected = static_cast<std::int64_t>(module.cases.size());
+    for (ModuleRecord& module : modules) module.collected = tests_in(module.cases);
     return modules;
 }
 

@@ -3,30 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "parsers/framework_summary.h"
-#include "runner/base/framework.h"
 
 namespace compat::parsers {
 
 namespace {
 
-// The state of a row that stands for several: the first of these that any has. An unexpected
-// success may be a failure.
-constexpr std::array kByWeight{State::crashed, State::timed_out, State::failed, State::errored,
-                               State::not_run, State::xpassed,   State::passed, State::xfailed,
-                               State::skipped, State::xpassed};
-
-std::string words_of(const UnnamedTests& unnamed) {
-    std::string words = unnamed.ran > 0 ? fmt::format("{} ran, ", unnamed.ran) : "";
-    for (size_t i = 0; i < unnamed.counts.size(); ++i)
-        if (unnamed.counts[i] > 0) {
-            const auto state = static_cast<State>(i);
-            words += fmt::format("{} {}, ", unnamed.counts[i],
-                                 state == State::not_run ? "not run" : name_of(state));
-        }
-    return words + "unnamed";
+std::string describe_state(State state) {
+    return state == State::not_run ? "not run" : std::string(name_of(state));
 }
 
 }  // namespace
@@ -44,7 +29,7 @@ OutcomeCounts counts_beyond_cases(const ModuleRecord& record, bool each_has_line
 }
 
 bool UnnamedTests::any() const {
-    return ran > 0 || std::any_of(counts.begin(), counts.end(), [](auto n) { return n > 0; });
+    return std::any_of(counts.begin(), counts.end(), [](auto n) { return n > 0; });
 }
 
 CaseRecord unnamed_row(std::string_view path) {
@@ -58,31 +43,40 @@ CaseRecord unnamed_row(std::string_view path) {
 void add_unnamed(ModuleRecord& record, std::string_view path, const UnnamedTests& unnamed,
                  size_t offset, std::string_view advice) {
     if (!unnamed.any()) return;
-    const std::string words = words_of(unnamed);
-    CaseRecord row = unnamed_row(path);
-    row.pseudo = unnamed.pseudo;
-    const FrameworkTraits* const traits = traits_of(record.framework);
-    const bool fails_on_xpassed = traits && traits->fails_on_xpassed;
-    for (size_t i = kByWeight.size(); i-- > 0;) {
-        const State state = kByWeight[i];
-        const bool has = unnamed.counts[state] > 0 || (state == State::passed && unnamed.ran > 0);
-        const bool is_first = i + 1 < kByWeight.size();
-        if (has && (state != State::xpassed || is_first == fails_on_xpassed)) row.state = state;
+    for (size_t i = 0; i < unnamed.counts.size(); ++i) {
+        if (unnamed.counts[i] <= 0) continue;
+        CaseRecord row;
+        row.state = static_cast<State>(i);
+        row.tests = unnamed.counts[i];
+        row.name = fmt::format("<unnamed {}>", describe_state(row.state));
+        row.id = fmt::format("{}::{}", path, row.name);
+        row.pseudo = unnamed.pseudo;
+        row.started = row.state != State::not_run && !row.pseudo;
+        row.reason = fmt::format("{} {}, unnamed", row.tests, describe_state(row.state));
+        if (row.state == State::not_run && !unnamed.reason.empty())
+            row.reason += "; " + unnamed.reason;
+        record.cases.push_back(std::move(row));
     }
-    row.started = row.state != State::not_run && !row.pseudo;
-    row.reason = words;
-    if (unnamed.counts[State::not_run] > 0 && !unnamed.reason.empty())
-        row.reason += "; " + unnamed.reason;
-    record.cases.push_back(std::move(row));
+    const std::string words = describe_unnamed(record);
     record.diagnostics.push_back(
         {"log", static_cast<std::int64_t>(offset),
          advice.empty() ? words : fmt::format("{}; to have their names, {}", words, advice)});
 }
 
+std::string describe_unnamed(const ModuleRecord& record) {
+    std::string words;
+    for (const CaseRecord& row : record.cases)
+        if (is_unnamed(row) && !row.reason.empty())
+            words += fmt::format("{} {}, ", row.tests, describe_state(row.state));
+    return words.empty() ? words : words + "unnamed";
+}
+
 void number_unnamed(CaseRecord& row, int number) {
     if (number == 1) return;
-    row.name = fmt::format("<unnamed {}>", number);
-    row.id = row.id.substr(0, row.id.size() - kUnnamed.size()) + row.name;
+    const size_t name = row.id.size() - row.name.size();
+    row.name.back() = ' ';
+    row.name += fmt::format("{}>", number);
+    row.id = row.id.substr(0, name) + row.name;
 }
 
 }  // namespace compat::parsers

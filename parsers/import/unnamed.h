@@ -1,5 +1,5 @@
-// The tests that a text counts and does not name, as one row for each run: "118 passed, unnamed".
-// Not for tests that have a name anywhere in the text.
+// The tests that a text counts and does not name, as one row for each state of a run: "118 passed,
+// unnamed". Not for tests that have a name anywhere in the text.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,24 @@ inline constexpr std::int64_t kGreatestCount = 1'000'000'000'000;
 
 struct UnnamedTests {
     OutcomeCounts counts{};
-    std::int64_t ran = 0;  // passed or skipped: unittest's line does not tell which
     std::string reason;    // of those that did not run
     bool pseudo = false;   // they are modules, fixtures or sub-tests
 
     [[nodiscard]] bool any() const;
 };
 
-// The row of tests that have no name: "path::<unnamed>".
+// The row of one test without a name, "path::<unnamed>", in which a process may have ended.
 [[nodiscard]] CaseRecord unnamed_row(std::string_view path);
 
-// Adds the row "path::<unnamed>" if there are any, in the state that matters most of theirs, and
-// says in a diagnostic how many have no name; `offset` is where the text counts them.
+// Adds a row for each state of them, "path::<unnamed passed>", and says in a diagnostic how many
+// have no name; `offset` is where the text counts them.
 void add_unnamed(ModuleRecord& record, std::string_view path, const UnnamedTests& unnamed,
                  size_t offset, std::string_view advice);
 
-// With a number behind it where the module has such rows of earlier runs.
+// "29 passed, 1 skipped, unnamed", for those rows of the record; empty: it has none.
+[[nodiscard]] std::string describe_unnamed(const ModuleRecord& record);
+
+// With a number behind the name where the module has such rows of earlier runs.
 void number_unnamed(CaseRecord& row, int number);
 
 }  // namespace compat::parsers

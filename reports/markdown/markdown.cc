@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "reports/attribution_parts.h"
@@ -83,7 +84,8 @@ Item incomplete_module(const ModuleView& module) {
 }
 
 std::string module_row(const ModuleView& module) {
-    return row(linked_code(module.path, module.url), name_of(module.outcome), module.cases.size(),
+    const auto tests = std::accumulate(module.states.begin(), module.states.end(), std::int64_t{0});
+    return row(linked_code(module.path, module.url), name_of(module.outcome), tests,
                format_state_counts(module.states), seconds(module.duration_s)) +
            "\n";
 }

@@ -195,7 +195,7 @@ void compare_junit(const ModuleRecord& record, std::vector<Mismatch>& into) {
 }
 
 void compare_closing(const ModuleRecord& record, std::vector<Mismatch>& into) {
-    // Whoever made a row of several tests has compared their sums (parsers/import/doubt.h).
+    // The reader of a log without names has compared the sums (parsers/import/doubt.h).
     if (!record.closing || std::ranges::any_of(record.cases, parsers::is_unnamed)) return;
     if (is_junit(*record.closing)) return compare_junit(record, into);
     const auto ours = expected_closing(record);
@@ -249,8 +249,8 @@ std::optional<FrameworkSummary> expected_closing(const ModuleRecord& record) {
 ModuleAccounting account(const ModuleRecord& record) {
     ModuleAccounting result;
     result.collected = record.collected;
-    for (const CaseRecord& c : record.cases) ++at(result.states, c.state);
-    const auto sum = static_cast<std::int64_t>(record.cases.size());
+    for (const CaseRecord& c : record.cases) at(result.states, c.state) += c.tests;
+    const std::int64_t sum = parsers::tests_in(record.cases);
     if (sum != record.collected) result.mismatches.push_back({"collected", sum, record.collected});
     // A log that is cut off may lack tests. A log without any test may be complete: the module
     // crashed at once, or could not be loaded.
@@ -271,7 +271,7 @@ void add(Totals& totals, const ModuleRecord& record, std::int64_t flaky) {
     ++totals.modules;
     totals.collected += record.collected;
     totals.flaky += flaky;
-    for (const CaseRecord& c : record.cases) ++at(totals.states, c.state);
+    for (const CaseRecord& c : record.cases) at(totals.states, c.state) += c.tests;
     for (const Marks& marks : marks_of(record)) {
         totals.device += marks.device;
         totals.fallback += marks.fallback;

@@ -188,7 +188,7 @@ Verdicts verdicts_of(const std::vector<Attempt>& attempts) {
         merged.cases.push_back(decisive);
         all.tests.push_back(marked(attempts, std::move(row)));
     }
-    merged.collected = static_cast<std::int64_t>(merged.cases.size());
+    merged.collected = parsers::tests_in(merged.cases);
     merge_device_records(merged, attempts, deciding);
     set_outcome(merged, attempts);
     return all;

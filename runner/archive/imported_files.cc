@@ -190,12 +190,13 @@ class Reading {
         Module& module = modules_[record.path];
         // Nothing tells that they are the tests of an earlier run: each row is one of its own. But
         // GoogleTest's iterations run the same tests.
-        for (auto& test : record.cases)
-            if (parsers::is_unnamed(test)) {
-                if (!is_framework(record.framework, Framework::gtest))
-                    parsers::number_unnamed(test, ++module.unnamed);
-                if (unnamed_runs_++ == 0) unnamed_ = test.reason;
-            }
+        if (const std::string words = parsers::describe_unnamed(record); !words.empty()) {
+            if (unnamed_runs_++ == 0) unnamed_ = words;
+            ++module.unnamed;
+            if (!is_framework(record.framework, Framework::gtest))
+                for (auto& test : record.cases)
+                    if (parsers::is_unnamed(test)) parsers::number_unnamed(test, module.unnamed);
+        }
         store::JobResult job;
         job.attempt = ++module.attempts;
         if (job.attempt > 1) job.kind = AttemptKind::rest;

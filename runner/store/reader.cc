@@ -70,6 +70,7 @@ const auto kCase = [](CaseRow& row, auto column) {
     column("started", test.started);
     column("call_state", test.call_state);
     column("pseudo", test.pseudo);
+    column("tests", test.tests);
     column("started_ms", test.started_ms);
 };
 const auto kSubtest = [](SubtestRow& row, auto column) {
@@ -184,7 +185,7 @@ class ModuleReader {
               kAttempt, "attempt"),
           cases_(database.prepare(R"sql(
             SELECT result.id, case_id, name, state, phase, reason, duration_s,
-                path, line, started, call_state, pseudo, started_ms
+                path, line, started, call_state, pseudo, started_ms, tests
             FROM result
             JOIN test ON test.id = result.test
             LEFT JOIN source_file ON source_file.id = result.file

@@ -167,7 +167,8 @@ CREATE TABLE result (                            -- a test in an attempt
     pseudo      INTEGER NOT NULL,                 -- 1: a row that is not a test (`<module>`)
     started_ms INTEGER,
     flaky INTEGER NOT NULL DEFAULT 0,
-    used_accelerator INTEGER NOT NULL DEFAULT 0);
+    used_accelerator INTEGER NOT NULL DEFAULT 0,
+    tests INTEGER NOT NULL DEFAULT 1);
 CREATE INDEX result_by_attempt ON result (attempt);
 CREATE INDEX result_by_state ON result (run, verdict, state);
 

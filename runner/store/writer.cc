@@ -106,8 +106,9 @@ class JobWriter {
                  "INSERT INTO text (hash, content) VALUES (?, ?)"),
           result_(database.prepare(R"sql(
             INSERT INTO result (run, attempt, test, verdict, flaky, used_accelerator, state,
-                phase, reason, duration_s, file, line, started, call_state, pseudo, started_ms)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
+                phase, reason, duration_s, file, line, started, call_state, pseudo, started_ms,
+                tests)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
           overrule_(database.prepare(
               "UPDATE result SET verdict = 0, flaky = 0 WHERE test = ? AND run = ?")),
           earlier_(database.prepare(R"sql(
@@ -218,11 +219,12 @@ class JobWriter {
 
     void add_case(const CaseRecord& record, std::int64_t test, const Decisions& decided) {
         const auto& file = record.location.file;
-        result_.bind_all(
-            run_, attempt_, test, decided.verdict, decided.flaky, decided.used_accelerator,
-            name_of(record.state), name_of(record.phase), record.reason, record.duration_s,
-            file.empty() ? std::nullopt : std::optional(file_id(file)), record.location.line,
-            record.started, word_of(record.call_state), record.pseudo, record.started_ms);
+        result_.bind_all(run_, attempt_, test, decided.verdict, decided.flaky,
+                         decided.used_accelerator, name_of(record.state), name_of(record.phase),
+                         record.reason, record.duration_s,
+                         file.empty() ? std::nullopt : std::optional(file_id(file)),
+                         record.location.line, record.started, word_of(record.call_state),
+                         record.pseudo, record.started_ms, record.tests);
         result_.run();
         const auto result = database_.last_row_id();
         if (record.failure) add_failure(*record.failure, result, std::nullopt, false);
@@ -317,7 +319,7 @@ class JobWriter {
     // Triggers update those of the run.
     void count_verdicts(std::int64_t module) {
         const auto in_state = [](std::string_view condition) {
-            return fmt::format("count(*) FILTER (WHERE {})", condition);
+            return fmt::format("coalesce(sum(tests) FILTER (WHERE {}), 0)", condition);
         };
         std::vector<std::string> counts;
         for (const auto state : parsers::kStateNames)

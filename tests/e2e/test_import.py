@@ -101,20 +101,25 @@ def quiet(passed, skipped=0):
     return "." * passed + "s" * skipped + "   [100%]\n" + ", ".join(counts) + " in 0.01s\n"
 
 
-def test_tests_without_a_name_are_one_row_of_each_run(runner, tmp_path):
+def test_tests_without_a_name_are_one_row_for_each_state_of_a_run(runner, tmp_path):
     for folder, text in ("one", quiet(5)), ("two", quiet(3, 1)):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "ci.log").write_text(text)
     (tmp_path / "both.log").write_text(quiet(5) + quiet(3, 1))
     sessions = runner("import", "both.log")
     assert sessions.code == 0 and "note: both.log: 5 passed, unnamed (in 2 runs; the first); JUnit XML (pytest --junit-xml)" in sessions.out, sessions.out
-    assert states(sessions.report) == {"both.log::<unnamed>": "passed", "both.log::<unnamed 2>": "passed"}
+    assert states(sessions.report) == {"both.log::<unnamed passed>": "passed", "both.log::<unnamed passed 2>": "passed",
+                                       "both.log::<unnamed skipped 2>": "skipped"}
     assert sessions.report["accounting"] == {"closed": True, "mismatches": []}
     reasons = [case["reason"] for module in sessions.report["modules"] for case in module["cases"]]
-    assert reasons == ["5 passed, unnamed", "3 passed, 1 skipped, unnamed"]
+    assert reasons == ["5 passed, unnamed", "3 passed, unnamed", "1 skipped, unnamed"]
+    totals = sessions.report["totals"]
+    assert (totals["collected"], totals["passed"], totals["skipped"]) == (9, 8, 1)  # the closing lines'
+    assert "imported: 9 tests in 1 module: 8 passed, 1 skipped" in sessions.out
     folders = runner("import", "one", "two/ci.log")
     assert folders.code == 0 and "\none/ci.log: pytest\ntwo/ci.log: pytest\n" in "\n" + folders.out, folders.out
-    assert states(folders.report) == {"one/ci.log::<unnamed>": "passed", "two/ci.log::<unnamed>": "passed"}
+    assert states(folders.report) == {"one/ci.log::<unnamed passed>": "passed", "two/ci.log::<unnamed passed>": "passed",
+                                      "two/ci.log::<unnamed skipped>": "skipped"}
     assert runner("reparse").code == 0
 
 
@@ -141,7 +146,7 @@ def test_a_log_of_dots_alone_was_cut_off(runner, tmp_path):
         assert made.code == 2 and "no results in these files" in made.err, made.err
     (tmp_path / "logs" / "whole.log").write_text(quiet(2))
     folder = runner("import", "logs")
-    assert folder.code == 3 and states(folder.report) == {"whole.log::<unnamed>": "passed"}
+    assert folder.code == 3 and states(folder.report) == {"whole.log::<unnamed passed>": "passed"}
     assert "cut off" in folder.report["accounting"]["mismatches"][0]["message"]
 
 

@@ -27,7 +27,7 @@ KINDS = ["exact", "closing", "flagged", "noted", "refused", "wrong"]
 GTEST_NOT_STARTED = {"environment": "errored", "skipping": "skipped"}  # what its JSON calls completed
 # The results of logs without a model: the framework died, or broke off.
 DIED = {"unittest": {"test_crash.py::A::test_1": "passed", "test_crash.py::A::test_2_dies": "crashed"},
-        "pytest": {"test_crash.py::test_1": "passed", "test_crash.py::test_2_dies": "crashed", "test_crash.py::<unnamed 1>": "not_run"},
+        "pytest": {"test_crash.py::test_1": "passed", "test_crash.py::test_2_dies": "crashed", "test_crash.py::<unnamed not run> 0": "not_run"},
         "xdist": {"test_crash.py::test_1": "passed", "test_crash.py::test_2_dies": "crashed", "test_crash.py::test_3": "passed",
                   "test_all_pass.py::test_a": "passed", "test_all_pass.py::test_b": "passed"}}
 ENDS = {"dies": ["passed", "crashed", "not_run"], "interrupted": ["passed", "not_run", "not_run"], "passes": ["passed"] * 3,
@@ -118,7 +118,7 @@ def gtest(folder):
     for log in sorted(folder.glob("*.log")):
         kind, _, form = log.stem.partition("-")
         document = log.with_suffix(".json")
-        crashed = {f"{log.stem}::Crashes::Before": "passed", f"{log.stem}::Crashes::Aborts": "crashed", f"{log.stem}::<unnamed 1>": "not_run"}
+        crashed = {f"{log.stem}::Crashes::Before": "passed", f"{log.stem}::Crashes::Aborts": "crashed", f"{log.stem}::<unnamed not run> 0": "not_run"}
         states = of_gtest(document.read_text(), log.stem, kind) if document.exists() else crashed
         yield Log("gtest " + (form or "text"), f"{folder.name}/{log.name}", log.read_bytes(), states)
         if document.exists():
@@ -227,23 +227,7 @@ def comparable(states, shape):
         is_test[key] or not (state == "skipped" or shape.startswith("gtest")))}
 
 
-def with_counted(states, words, wanted):
-    """With an entry for each test that a row without names counts ("3 passed, 1 not run, unnamed"). unittest's "N ran" are tests that
-    passed or skipped, or any if it does not count skips apart."""
-    wanted = list((wanted or {}).values())
-    for row, text in words.items():
-        counts = {word: int(number) for number, word in re.findall(r"(\d+) (not run|ran|\w+)", text)}
-        if not counts:
-            continue
-        del states[row]
-        if "ran" in counts:
-            ran, passed = counts.pop("ran"), wanted.count("passed") - list(states.values()).count("passed")
-            counts["passed"] = min(max(passed, ran - counts.get("skipped", 0)), ran)
-        states |= {f"{row}{word} {n}": word.replace(" ", "_") for word, number in counts.items() for n in range(number)}
-    return states
-
-
-def imported(runner, log, folder, wanted):
+def imported(runner, log, folder):
     path = folder / (re.sub(r"\W", "_", log.name.split("/")[0]) if "/" not in log.name else log.name.split("/")[1].split(":")[0])
     path.write_bytes(log.data)
     results = folder / "results"
@@ -252,11 +236,10 @@ def imported(runner, log, folder, wanted):
         return done.returncode, None, ""
     report = json.loads((results / "latest/report.json").read_text())
     subprocess.run(["rm", "-rf", results], check=True)
-    states = {case["id"]: case["state"] for module in report["modules"] for case in module["cases"]
-              if not (case["pseudo"] and case["state"] == "skipped")}
-    words = {case["id"]: case["reason"].partition(";")[0] for module in report["modules"] for case in module["cases"]
-             if "::<unnamed" in case["id"] and case["id"] in states}
-    states = with_counted(states, words, wanted)
+    # An entry for each test that a row without names counts.
+    states = {f"{case['id']} {n}" if "::<unnamed" in case["id"] else case["id"]: case["state"]
+              for module in report["modules"] for case in module["cases"] if not (case["pseudo"] and case["state"] == "skipped")
+              for n in range(case.get("tests", 1))}
     said = "noted" if "counts as one more" in json.dumps(report) else ""
     return done.returncode, states, "ambiguous" if "ambiguous" in json.dumps(report["accounting"]) else said
 
@@ -297,7 +280,7 @@ def measure(runner, logs, listed):
     table = collections.defaultdict(collections.Counter)
     for log in logs:
         with tempfile.TemporaryDirectory() as folder:
-            code, found, said = imported(runner, log, pathlib.Path(folder), log.states)
+            code, found, said = imported(runner, log, pathlib.Path(folder))
         wanted = log.states if log.states is None else comparable(log.states, log.shape)
         whole = comparable(wholes.get(log.name.rsplit(":", 1)[0], {}), log.shape)
         untold_skips = list((log.states or {}).values()).count("skipped") - list((wanted or {}).values()).count("skipped")

@@ -154,6 +154,7 @@ TEST_F(DecisionsTest, AreFilledInInOlderDatabases) {
             DROP INDEX flaky_results;
             ALTER TABLE result DROP COLUMN flaky;
             ALTER TABLE result DROP COLUMN used_accelerator;
+            ALTER TABLE result DROP COLUMN tests;
             ALTER TABLE run DROP COLUMN gives_verdicts;
             PRAGMA user_version = 19)sql");
     }

@@ -178,7 +178,7 @@ class Run {
         if (running_) progress[*running_] = Progress::started;
         add_unnamed_tests();
         progress.resize(record_.cases.size(), Progress::ended);
-        record_.collected = static_cast<std::int64_t>(record_.cases.size());
+        record_.collected = tests_in(record_.cases);
         const bool finished = closed_.has_value();
         const ProcessEnd how = finished ? ProcessEnd{ProcessEnd::Kind::stopped, 0, {}}
                                         : end_of_cut_log(last, more_follows);

@@ -438,16 +438,20 @@ FinishedRun finish_pytest_session(PytestSession facts) {
     if (facts.timed_out && !facts.closing)
         finished.end = {.kind = ProcessEnd::Kind::timed_out, .detail = "by pytest-timeout"};
     record.path = record.cases.empty() ? facts.fallback : common_module(record.cases);
-    const UnnamedTests unnamed = unnamed_tests(facts, record, finish.untold_calls());
+    UnnamedTests unnamed = unnamed_tests(facts, record, finish.untold_calls());
     add_doubts(facts, finish.doubt(), unnamed, record);
     const std::string& path = record.path.empty() ? facts.fallback : record.path;
     const bool died = !facts.closing && (facts.timed_out || facts.how_died);
+    if (died && !facts.verbose && facts.in_order) {
+        record.cases.push_back(unnamed_row(path));
+        finished.progress.push_back(Progress::started);
+        std::int64_t& others = unnamed.counts[State::not_run];
+        others = std::max<std::int64_t>(others - 1, 0);
+    }
     add_unnamed(record, path, unnamed, facts.closing ? facts.end : facts.begin, kPytestNamesAdvice);
-    const bool in_unnamed = died && !facts.verbose && facts.in_order;
-    if (in_unnamed && !unnamed.any()) record.cases.push_back(unnamed_row(path));
-    finished.progress.resize(record.cases.size(), in_unnamed ? Progress::started : Progress::ended);
+    finished.progress.resize(record.cases.size(), Progress::ended);
     add_notes(facts, finish.untold_calls(), record);
-    record.collected = static_cast<std::int64_t>(record.cases.size());
+    record.collected = tests_in(record.cases);
     return finished;
 }
 

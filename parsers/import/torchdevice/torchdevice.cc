@@ -272,7 +272,7 @@ class Module {
         ProcessEnd end{ProcessEnd::Kind::stopped, 0, "the totals of its log are not told"};
         // Tests that broke explain an exit code; without its totals nothing says how it closed.
         if (code && (record_.closing || *code < 0)) end = end_of(*code);
-        record_.collected = static_cast<std::int64_t>(record_.cases.size());
+        record_.collected = tests_in(record_.cases);
         const std::vector<Progress> progress(record_.cases.size(), Progress::ended);
         const bool finished = record_.closing.has_value();
         resolve_unfinished(record_, progress,

@@ -161,13 +161,12 @@ UnnamedTests unnamed_tests(const UnittestRun& facts, const ModuleRecord& record)
     unnamed.counts = counts_beyond_cases(record, facts.verbose);
     if (facts.verbose) return unnamed;
     const auto begun = std::ranges::count(record.cases, true, &CaseRecord::started);
-    // A fixture that skips is counted as skipped, and its tests did not run.
-    unnamed.ran =
-        std::max<std::int64_t>(std::min(*closing.ran, kGreatestCount) - begun -
-                                   unnamed.counts[State::xfailed] - unnamed.counts[State::xpassed],
-                               0);
-    if (unnamed.counts[State::skipped] == 0)
-        unnamed.counts[State::passed] = std::exchange(unnamed.ran, 0);
+    // "Ran" has the tests that were skipped. A fixture that skips is counted as skipped, too, and
+    // its tests did not run: nothing tells them apart.
+    std::int64_t passed = std::min(*closing.ran, kGreatestCount) - begun;
+    for (const State other : {State::xfailed, State::xpassed, State::skipped})
+        passed -= unnamed.counts[other];
+    unnamed.counts[State::passed] = std::max<std::int64_t>(passed, 0);
     return unnamed;
 }
 
@@ -218,7 +217,7 @@ FinishedRun finish_unittest_run(UnittestRun run, std::optional<FrameworkSummary>
     finished.progress.resize(record.cases.size(), Progress::ended);
     finished.course.finished = record.closing.has_value();
     finished.course.ready = record.closing || !record.cases.empty();
-    record.collected = static_cast<std::int64_t>(record.cases.size());
+    record.collected = tests_in(record.cases);
     return finished;
 }
 

@@ -32,8 +32,8 @@ inline constexpr std::array<DiagnosticStepRow, 6> kDiagnosticSteps{{
     {"blocking", "passes with CUDA_LAUNCH_BLOCKING=1", "with CUDA_LAUNCH_BLOCKING=1",
      "`CUDA_LAUNCH_BLOCKING=1`", "on other devices than CUDA"},
     {"cpu", "passes on CPU", "on CPU", "no shim, no simulated device, `CUDA_VISIBLE_DEVICES=`",
-     "without the shim on a host that has no accelerator, and on a host with MPS, which only the "
-     "shim hides"},
+     "without the shim on a host that has no accelerator, and on a host with MPS or XPU, which only "
+     "the shim hides"},
 }};
 [[nodiscard]] constexpr const DiagnosticStepRow& row_of(DiagnosticStep step) {
     return kDiagnosticSteps[static_cast<std::size_t>(step)];

@@ -88,7 +88,7 @@ Expected<ExitCode> check(const std::string& suite_name, const config::Invocation
     if (!input) return tl::unexpected(input.error());
     print("runner {}\n\n", kVersion);
     bool well = true;
-    for (const Requirement& requirement : kRequirements)
+    for (const Requirement& requirement : requirements())
         for (const Finding& finding : requirement.find(requirement, *input)) {
             print("{}\n", format_finding(requirement, finding));
             well = well && finding.kind != Finding::Kind::missing;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "runner/base/text.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/isolation/sandbox.h"
@@ -67,9 +69,7 @@ Findings find_torch(const Requirement&, const DoctorInput& input) {
     return {{kind_of(!(*environment)->torch_version.empty()), input.python}};
 }
 
-}  // namespace
-
-const std::array<Requirement, 10> kRequirements{{
+constexpr std::array kRequirements = std::to_array<Requirement>({
     {"python", "Python with venv ({})", prepare::kPythonAdvice, find_venv},
     {"git", "git (fetches sources, reads the commits of checkouts)", "apt-get install git",
      find_build_tool},
@@ -83,7 +83,11 @@ const std::array<Requirement, 10> kRequirements{{
      find_write_access<Setting::results>},
     {"packages", "Debian package {}", "", find_system_packages},
     {"torch", "torch in {}", prepare::kTorchAdvice, find_torch},
-}};
+});
+
+}  // namespace
+
+std::span<const Requirement> requirements() { return kRequirements; }
 
 std::string format_finding(const Requirement& requirement, const Finding& finding) {
     constexpr std::array<std::string_view, 3> kLabels{"ok     ", "MISSING", "without"};

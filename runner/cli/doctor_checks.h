@@ -2,8 +2,8 @@
 // to do where something is missing. Not here: printing them (doctor.cc).
 #pragma once
 
-#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +41,7 @@ struct Requirement {
     std::vector<Finding> (*find)(const Requirement& requirement, const DoctorInput& input);
 };
 
-extern const std::array<Requirement, 10> kRequirements;
+[[nodiscard]] std::span<const Requirement> requirements();
 
 [[nodiscard]] std::string format_finding(const Requirement& requirement, const Finding& finding);
 

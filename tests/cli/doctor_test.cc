@@ -47,7 +47,7 @@ TEST_F(DoctorTest, EachCheckFindsWhatIsMissingAndSaysWhatToDo) {
     machine.python = "/no/python";
     machine.environment = fail(ErrorKind::environment, "no Python at this path");
     std::set<std::string_view> names;
-    for (const Requirement& requirement : kRequirements) {
+    for (const Requirement& requirement : requirements()) {
         SCOPED_TRACE(requirement.name);
         EXPECT_TRUE(names.insert(requirement.name).second);
         const auto findings = requirement.find(requirement, machine);
@@ -71,7 +71,7 @@ TEST_F(DoctorTest, EachCheckFindsWhatIsThere) {
     prepare::Environment environment;
     environment.torch_version = "2.13.0";
     machine.environment = environment;
-    for (const Requirement& requirement : kRequirements) {
+    for (const Requirement& requirement : requirements()) {
         SCOPED_TRACE(requirement.name);
         if (requirement.name == "bwrap") continue;  // it starts a real sandbox
         for (const Finding& finding : requirement.find(requirement, machine)) {
@@ -79,7 +79,8 @@ TEST_F(DoctorTest, EachCheckFindsWhatIsThere) {
             EXPECT_THAT(format_finding(requirement, finding), StartsWith("ok      "));
         }
     }
-    EXPECT_EQ(format_finding(kRequirements[0], kRequirements[0].find(kRequirements[0], machine)[0]),
+    const Requirement& python = requirements()[0];
+    EXPECT_EQ(format_finding(python, python.find(python, machine)[0]),
               "ok      Python with venv (python3 3.99.1)");
 }
 
@@ -87,7 +88,7 @@ TEST_F(DoctorTest, ASandboxThatNobodyAskedForIsNotMissing) {
     DoctorInput machine = input("python3", tree.root().string());
     config::Invocation invocation;
     machine.settings = *config::Settings::resolve(invocation, nullptr);
-    for (const Requirement& requirement : kRequirements)
+    for (const Requirement& requirement : requirements())
         if (requirement.name == "bwrap") {
             const auto findings = requirement.find(requirement, machine);
             ASSERT_EQ(findings.size(), 1u);

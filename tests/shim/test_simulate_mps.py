@@ -104,7 +104,7 @@ class Attends(nn.Module):
     def forward(self, q): return F.scaled_dot_product_attention(q, q, q, is_causal=True)
 def decomposed(q):
     exported = torch.export.export(Attends(), (q,)).run_decompositions()
-    return torch.allclose(exported.module()(q), Attends()(q))
+    return torch.allclose(exported.module()(q), Attends()(q), atol=1e-6)  # another order of the same sums
 q = torch.randn(2, 2, 4, 8)
 print(json.dumps([decomposed(q), decomposed(q.to("mps"))]))
 """

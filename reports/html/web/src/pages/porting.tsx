@@ -149,11 +149,11 @@ function Differences({ document }: { document: Porting }) {
 }
 
 function Scan({ uses }: { uses: CudaUses | null }) {
-  if (!uses) return <section><h1>CudaUses of CUDA</h1><p>The suite's code was not scanned.</p></section>;
-  if (uses.unknown) return <section><h1>CudaUses of CUDA</h1><p>The code could not be scanned: {visible(uses.unknown)}</p></section>;
+  if (!uses) return <section><h1>Uses of CUDA</h1><p>The suite's code was not scanned.</p></section>;
+  if (uses.unknown) return <section><h1>Uses of CUDA</h1><p>The code could not be scanned: {visible(uses.unknown)}</p></section>;
   return (
     <section>
-      <h1>CudaUses of CUDA <small>in <Name text={uses.root ?? ""} length={200} /></small></h1>
+      <h1>Uses of CUDA <small>in <Name text={uses.root ?? ""} length={200} /></small></h1>
       <p>{counted(uses.places ?? 0, "place")} in {counted(uses.files ?? 0, "file")}, of which {number(uses.to_change ?? 0)} are to be changed.
         {(uses.unread ?? 0) > 0 && ` ${counted(uses.unread!, "file")} could not be read.`}{(uses.suppressed ?? 0) > 0 && ` ${number(uses.suppressed!)} more are suppressed by a comment.`}
         {!uses.has_record && " No run says which of them ran."}</p>

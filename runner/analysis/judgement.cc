@@ -233,7 +233,7 @@ bool is_about(OfDevice wanted, std::string_view device) {
         case OfDevice::serves_cuda:
             return device_kind(device).serves_cuda;
         case OfDevice::other:
-            return !device.empty() && device_kind(device).takes_cuda_code();
+            return device_kind(device).simulated > 0 && device_kind(device).takes_cuda_code();
     }
     return false;
 }

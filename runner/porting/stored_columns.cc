@@ -37,7 +37,7 @@ Expected<void> read_further(const store::Store& store, const fs::path& results, 
     builder.begin_further(model.run(), link_to_report(folder, out));
     return store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
         // Each attempt has other random numbers.
-        if (run->info.seeds > 0)
+        if (reports::further_kind_of(run->info) == reports::FurtherKind::random)
             for (store::JobResult& attempt : module.attempts)
                 builder.add_further(model.view({module.path, {std::move(attempt)}, {}, {}}));
         else

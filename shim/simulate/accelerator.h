@@ -77,7 +77,7 @@ class Accelerator {
     // Differences of its kernels, in code that all accelerators share.
     struct Traits {
         bool serves_cuda;            // code for CUDA finds what it asks for
-        bool has_capability;         // it lists the dtypes of its tensors
+        bool lists_dtypes;           // it lists the dtypes of its tensors
         bool has_nested;             // kernels of nested tensors
         bool has_cudnn;              // networks and attention are cuDNN's, in its ways
         bool saturates;              // a float beyond an integer's range becomes the range's end

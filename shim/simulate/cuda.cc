@@ -101,7 +101,7 @@ class Cuda final : public Accelerator {
                        c10::DispatchKey::SparseCUDA, c10::DispatchKey::SparseCsrCUDA,
                        c10::DispatchKey::NestedTensorCUDA, c10::DispatchKey::QuantizedCUDA},
                       {.serves_cuda = true,
-                       .has_capability = true,
+                       .lists_dtypes = true,
                        .has_nested = true,
                        .has_cudnn = true,
                        .saturates = true,

@@ -257,7 +257,7 @@ class Mps final : public Accelerator {
                        c10::DispatchKey::SparseMPS, c10::DispatchKey::SparseCsrMPS,
                        c10::DispatchKey::NestedTensorMPS, c10::DispatchKey::QuantizedMPS},
                       {.serves_cuda = false,
-                       .has_capability = kHasCapability,
+                       .lists_dtypes = kHasCapability,
                        .has_nested = false,
                        .has_cudnn = false,
                        .saturates = false,

@@ -63,7 +63,7 @@ class SimulatedGuard final : public Guard {
     }
 #ifdef COMPAT_TORCH_HAS_DEVICE_CAPABILITY
     c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
-        if (!accelerator().traits().has_capability)
+        if (!accelerator().traits().lists_dtypes)
             return DeviceGuardImplInterface::getDeviceCapability(device);
         c10::DeviceCapability all = Guard::getDeviceCapability(device), own;
         own.capability_data.capability_bits = 0;

@@ -579,6 +579,7 @@ class ModelBuilder::Impl {
         totals.modules = totals_.modules;
         totals.collected = totals_.collected;
         totals.states = totals_.states;
+        totals.rows = totals_.rows;
         totals.flaky = totals_.flaky;
         totals.device = totals_.device;
         totals.fallback = totals_.fallback;

@@ -168,6 +168,7 @@ struct Totals {
     std::int64_t modules = 0;
     std::int64_t collected = 0;
     StateCounts states{};
+    StateCounts rows{};  // as `states`, a row of tests without names counted once
     std::int64_t flaky = 0;
     std::int64_t device = 0;  // this and the next three: tests with that mark
     std::int64_t fallback = 0;

@@ -10,6 +10,8 @@ namespace compat::parsers {
 
 namespace {
 
+constexpr std::string_view kWithoutNames = ", unnamed";
+
 std::string describe_state(State state) {
     return state == State::not_run ? "not run" : std::string(name_of(state));
 }
@@ -43,6 +45,7 @@ CaseRecord unnamed_row(std::string_view path) {
 void add_unnamed(ModuleRecord& record, std::string_view path, const UnnamedTests& unnamed,
                  size_t offset, std::string_view advice) {
     if (!unnamed.any()) return;
+    std::string words;
     for (size_t i = 0; i < unnamed.counts.size(); ++i) {
         if (unnamed.counts[i] <= 0) continue;
         CaseRecord row;
@@ -50,25 +53,25 @@ void add_unnamed(ModuleRecord& record, std::string_view path, const UnnamedTests
         row.tests = unnamed.counts[i];
         row.name = fmt::format("<unnamed {}>", describe_state(row.state));
         row.id = fmt::format("{}::{}", path, row.name);
-        row.pseudo = unnamed.pseudo;
+        row.pseudo = unnamed.pseudo && row.state != State::not_run;
         row.started = row.state != State::not_run && !row.pseudo;
-        row.reason = fmt::format("{} {}, unnamed", row.tests, describe_state(row.state));
+        const std::string counted = fmt::format("{} {}", row.tests, describe_state(row.state));
+        words += (words.empty() ? "" : ", ") + counted;
+        row.reason = fmt::format("{}{}", counted, kWithoutNames);
         if (row.state == State::not_run && !unnamed.reason.empty())
             row.reason += "; " + unnamed.reason;
         record.cases.push_back(std::move(row));
     }
-    const std::string words = describe_unnamed(record);
+    words += kWithoutNames;
     record.diagnostics.push_back(
         {"log", static_cast<std::int64_t>(offset),
          advice.empty() ? words : fmt::format("{}; to have their names, {}", words, advice)});
 }
 
-std::string describe_unnamed(const ModuleRecord& record) {
-    std::string words;
-    for (const CaseRecord& row : record.cases)
-        if (is_unnamed(row) && !row.reason.empty())
-            words += fmt::format("{} {}, ", row.tests, describe_state(row.state));
-    return words.empty() ? words : words + "unnamed";
+std::string note_on_unnamed(const ModuleRecord& record) {
+    for (const Diagnostic& said : record.diagnostics)
+        if (said.message.find(kWithoutNames) != said.message.npos) return said.message;
+    return {};
 }
 
 void number_unnamed(CaseRecord& row, int number) {

@@ -21,7 +21,7 @@ inline constexpr std::int64_t kGreatestCount = 1'000'000'000'000;
 struct UnnamedTests {
     OutcomeCounts counts{};
     std::string reason;    // of those that did not run
-    bool pseudo = false;   // they are modules, fixtures or sub-tests
+    bool pseudo = false;   // those that ran are modules, fixtures or sub-tests
 
     [[nodiscard]] bool any() const;
 };
@@ -34,8 +34,8 @@ struct UnnamedTests {
 void add_unnamed(ModuleRecord& record, std::string_view path, const UnnamedTests& unnamed,
                  size_t offset, std::string_view advice);
 
-// "29 passed, 1 skipped, unnamed", for those rows of the record; empty: it has none.
-[[nodiscard]] std::string describe_unnamed(const ModuleRecord& record);
+// The text of that diagnostic; empty: the record has none.
+[[nodiscard]] std::string note_on_unnamed(const ModuleRecord& record);
 
 // With a number behind the name where the module has such rows of earlier runs.
 void number_unnamed(CaseRecord& row, int number);

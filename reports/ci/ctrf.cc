@@ -115,7 +115,7 @@ Json summary_of(const ReportModel& model) {
                {"modules_without_result", model.modules_without_result}};
     for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
         extra["states"][std::string(parsers::kStateNames[i])] = model.totals.states[i];
-    return {{"tests", model.totals.collected},
+    return {{"tests", counts.all()},
             {"passed", counts.passed},
             {"failed", counts.failed + counts.errored},
             {"skipped", counts.skipped},

@@ -72,7 +72,7 @@ CiCounts ci_counts_of(const ReportModel& model) {
         const CiOutcome outcome = ci_outcome_of(state, model.run.framework);
         const std::int64_t expected = model.expectations.expected[i];
         const std::int64_t passes = model.expectations.passes_with_entry[i];
-        count_of(counts, outcome) += model.totals.states[i] - expected - passes;
+        count_of(counts, outcome) += model.totals.rows[i] - expected - passes;
         counts.skipped += expected;
         counts.failed += passes;
     }

@@ -271,7 +271,10 @@ void add(Totals& totals, const ModuleRecord& record, std::int64_t flaky) {
     ++totals.modules;
     totals.collected += record.collected;
     totals.flaky += flaky;
-    for (const CaseRecord& c : record.cases) at(totals.states, c.state) += c.tests;
+    for (const CaseRecord& c : record.cases) {
+        at(totals.states, c.state) += c.tests;
+        ++at(totals.rows, c.state);
+    }
     for (const Marks& marks : marks_of(record)) {
         totals.device += marks.device;
         totals.fallback += marks.fallback;

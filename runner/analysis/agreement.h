@@ -2,6 +2,7 @@
 // for two runs (comparison.h).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ struct Difference {
 
     friend bool operator==(const Difference&, const Difference&) = default;
 };
+
+// A row's id for the comparison, with the number of its tests if that is not 1: rows of other
+// numbers of tests without names are other rows.
+[[nodiscard]] std::string compared_id(const std::string& id, std::int64_t tests);
 
 // Tests of `before` in their order, then those that only `after` has.
 [[nodiscard]] std::vector<Difference> differences(const parsers::ModuleRecord& before,

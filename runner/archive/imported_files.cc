@@ -153,8 +153,8 @@ class Reading {
                                                        });
         if (unnamed_runs_ > 0)
             sums_.notes.push_back(fmt::format(
-                "{}: {}{}; JUnit XML (pytest --junit-xml) has their names", file.name, unnamed_,
-                unnamed_runs_ == 1 ? "" : fmt::format(" (in {} runs; the first)", unnamed_runs_)));
+                "{}: {}{}", file.name, unnamed_,
+                unnamed_runs_ == 1 ? "" : fmt::format(" (the first of {} runs)", unnamed_runs_)));
         for (const auto& said : of_file) {
             const bool differ = said.message.starts_with(parsers::kTotalsDiffer) ||
                                 said.message.starts_with(parsers::kAmbiguous);
@@ -190,12 +190,13 @@ class Reading {
         Module& module = modules_[record.path];
         // Nothing tells that they are the tests of an earlier run: each row is one of its own. But
         // GoogleTest's iterations run the same tests.
-        if (const std::string words = parsers::describe_unnamed(record); !words.empty()) {
-            if (unnamed_runs_++ == 0) unnamed_ = words;
+        if (std::ranges::any_of(record.cases, parsers::is_unnamed)) {
             ++module.unnamed;
             if (!is_framework(record.framework, Framework::gtest))
                 for (auto& test : record.cases)
                     if (parsers::is_unnamed(test)) parsers::number_unnamed(test, module.unnamed);
+            const std::string note = parsers::note_on_unnamed(record);
+            if (!note.empty() && unnamed_runs_++ == 0) unnamed_ = note;
         }
         store::JobResult job;
         job.attempt = ++module.attempts;
@@ -219,7 +220,7 @@ class Reading {
     const std::function<Expected<void>(store::JobResult)>& see_;
     struct Module {
         int attempts = 0;
-        int unnamed = 0;  // rows of tests without a name
+        int unnamed = 0;  // runs with tests without a name
     };
     std::map<std::string, Module> modules_;  // by path
     int unnamed_runs_ = 0;                   // of one file: with tests that have no name

@@ -95,13 +95,15 @@ Expected<ReparseCounts> compare_imported(const store::Store& store, const std::s
     std::map<std::string, State> now;
     const auto sums = read_imported(files, [&](const store::JobResult& job) -> Expected<void> {
         ++counts.attempts;
-        for (const CaseRecord& test : job.record.cases) now[test.id] = test.state;
+        for (const CaseRecord& test : job.record.cases)
+            now[analysis::compared_id(test.id, test.tests)] = test.state;
         return {};
     });
     if (!sums) return tl::unexpected(sums.error());
     counts.tests = static_cast<std::int64_t>(stored->size());
     analysis::Comparison compared(2);
-    for (const auto& [test, state] : *stored) compared.add(0, test, state);
+    for (const auto& [test, state, tests] : *stored)
+        compared.add(0, analysis::compared_id(test, tests), state);
     for (const auto& [test, state] : now) compared.add(1, test, state);
     counts.differ = static_cast<std::int64_t>(compared.tests_that_differ().size());
     for (const size_t test : compared.tests_that_differ())

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -49,7 +50,12 @@ struct Half {
     std::vector<std::int64_t> flaky;                          // results, sorted
     std::map<std::string, store::ModuleRow, std::less<>> modules;
     Noise noise;
+    store::StateCounts states{};  // of its tests: a row may stand for many without names
     reports::BlindSpotCounts blind_spots{};
+
+    [[nodiscard]] std::int64_t tests() const {
+        return std::accumulate(states.begin(), states.end(), std::int64_t{0});
+    }
 
     // The device that its ids may name.
     [[nodiscard]] std::string device() const { return info.simulated.value_or(info.device); }
@@ -76,6 +82,8 @@ Expected<Half> read_half(const StoredSide& side, Texts& texts) {
     if (!flaky) return tl::unexpected(flaky.error());
     auto modules = module_rows(*side.store, side.id);
     if (!modules) return tl::unexpected(modules.error());
+    const auto extent = side.store->extent_of(side.id);
+    if (!extent) return tl::unexpected(extent.error());
     auto noise = noise_of(side);
     if (!noise) return tl::unexpected(noise.error());
     Half half{side,
@@ -85,7 +93,8 @@ Expected<Half> read_half(const StoredSide& side, Texts& texts) {
               {},
               std::move(*flaky),
               {},
-              std::move(*noise)};
+              std::move(*noise),
+              extent->states};
     std::sort(half.flaky.begin(), half.flaky.end());
     for (auto& module : *modules) half.modules.emplace(module.path, std::move(module));
     count_blind_spots(half.rows, half.blind_spots);
@@ -107,10 +116,9 @@ reports::ComparedRun described(const Half& half) {
                              half.info.commit,
                              half.complete,
                              static_cast<std::int64_t>(half.modules.size()),
-                             static_cast<std::int64_t>(half.rows.size()),
-                             {},
+                             half.tests(),
+                             half.states,
                              half.blind_spots.spots()};
-    for (const auto& row : half.rows) ++run.states[static_cast<std::size_t>(row.state)];
     return run;
 }
 
@@ -411,7 +419,7 @@ Expected<void> compare_counts(const Half& a, const Half& b, reports::Comparison&
     const auto size = [](const auto& all) { return static_cast<std::int64_t>(all.size()); };
     for (const auto& drop :
          {analysis::count_drop("module", size(a.modules), size(b.modules), modules),
-          analysis::count_drop("test", size(a.rows), size(b.rows), tests)})
+          analysis::count_drop("test", a.tests(), b.tests(), tests)})
         if (drop) into.drops.push_back(*drop);
     return {};
 }
@@ -432,7 +440,8 @@ Expected<reports::ComparedRun> describe_run(const StoredSide& side) {
     if (!rows) return tl::unexpected(rows.error());
     const auto extent = side.store->extent_of(side.id);
     if (!extent) return tl::unexpected(extent.error());
-    Half half{side, run->info, run->end && run->end->complete, *rows, {}, {}, {}, {}};
+    Half half{side, run->info,     run->end && run->end->complete, *rows, {}, {}, {},
+              {},   extent->states};
     count_blind_spots(half.rows, half.blind_spots);
     const auto seen = each_failure(*side.store, side.id, [&](const store::FailureRow& failure) {
         count_blind_spot(failure, half.blind_spots);

@@ -104,9 +104,11 @@ Expected<Unexpected> unexpected_of(const store::Store& store, const store::Store
     if (!verdicts) return tl::unexpected(verdicts.error());
     const auto expectations = analysis::expectations_of(run.info);
     Unexpected found;
-    for (const auto& [id, state] : *verdicts) {
-        const auto judged = expectations.judge_state(id, state, run.info.framework);
-        if (judged.fit == analysis::Fit::unexpected_failure) found.broken.emplace_back(id, state);
+    for (const auto& verdict : *verdicts) {
+        const auto judged =
+            expectations.judge_state(verdict.test, verdict.state, run.info.framework);
+        if (judged.fit == analysis::Fit::unexpected_failure)
+            found.broken.emplace_back(verdict.test, verdict.state);
         if (judged.fit == analysis::Fit::unexpected_pass) ++found.passes;
     }
     return found;

@@ -188,7 +188,7 @@ Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& in
         request.discovery_printed = request.options_checked = true;
         const auto verdicts = result->store->verdicts(result->id);
         if (!verdicts) return tl::unexpected(verdicts.error());
-        for (const auto& [test, state] : *verdicts) compared.add(run, test, state);
+        for (const auto& verdict : *verdicts) compared.add(run, verdict.test, verdict.state);
     }
     print_noise(compared);
     return worst(codes);

@@ -181,7 +181,7 @@ Expected<void> SiteReader::read_pages(SiteSuite& suite) const {
             const auto modules = store::module_counts(store_, series.runs.end()[-age].id);
             if (!modules) return tl::unexpected(modules.error());
             for (const store::ModuleCounts& module : *modules) {
-                std::int64_t own = 0;
+                std::int64_t own = -module.rowless;
                 for (const std::int64_t count : module.states) own += count;
                 auto& most = tests[module.path];
                 most = std::max(most, own);

@@ -149,7 +149,7 @@ TestInSeries test_in_series(const Series& series, const std::vector<store::TestR
         const auto at = by_run.find(series.runs[i].id);
         if (at == by_run.end()) continue;
         test.entries.push_back(
-            {static_cast<std::uint32_t>(i), at->second->state, at->second->retried});
+            {static_cast<std::uint32_t>(i), at->second->state, at->second->flaky});
         test.results.push_back(at->second->result);
     }
     return test;

@@ -227,19 +227,18 @@ std::vector<std::string> tests_with(Database& database, std::string_view part, s
     return values_of<std::string>(row);
 }
 
-std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,
-                                                                std::int64_t run) {
-    using Verdict = std::pair<std::string, parsers::State>;
-    Query<Verdict> query(database.prepare(R"sql(
-            SELECT case_id, state
+std::vector<Store::Verdict> verdicts_in(Database& database, std::int64_t run) {
+    Query<Store::Verdict> query(database.prepare(R"sql(
+            SELECT case_id, state, tests
             FROM result
             JOIN test ON test.id = result.test
             WHERE run = ? AND verdict = 1
             ORDER BY result.id)sql"),
-                         [](Verdict& row, auto column) {
-                             column("case_id", row.first);
-                             column("state", row.second);
-                         });
+                                [](Store::Verdict& row, auto column) {
+                                    column("case_id", row.test);
+                                    column("state", row.state);
+                                    column("tests", row.tests);
+                                });
     return query.all(run);
 }
 
@@ -308,7 +307,10 @@ Store::Extent extent_in(Database& database, std::int64_t run) {
                 SELECT count(*)
                 FROM module
                 JOIN attempt ON attempt.module = module.id
-                WHERE module.run = run.id) AS attempts
+                WHERE module.run = run.id) AS attempts, coalesce((
+                SELECT sum(tests - 1)
+                FROM result
+                WHERE result.run = run.id AND tests <> 1 AND verdict = 1), 0) AS rowless
             FROM run
             WHERE id = ?1)sql",
                                                             fmt::join(parsers::kStateNames, ", "))),
@@ -316,6 +318,7 @@ Store::Extent extent_in(Database& database, std::int64_t run) {
                                    describe_states(row.states, column);
                                    column("modules", row.modules);
                                    column("attempts", row.attempts);
+                                   column("rowless", row.rowless);
                                });
     return query.first(run).value_or(Store::Extent{});
 }

@@ -23,8 +23,7 @@ namespace compat::store {
                                                    std::string_view suite);
 [[nodiscard]] std::vector<std::string> tests_with(Database& database, std::string_view part,
                                                   std::string_view run, int limit);
-[[nodiscard]] std::vector<std::pair<std::string, parsers::State>> verdicts_in(Database& database,
-                                                                              std::int64_t run);
+[[nodiscard]] std::vector<Store::Verdict> verdicts_in(Database& database, std::int64_t run);
 [[nodiscard]] std::vector<CaseSummary> cases_of(Database& database, std::int64_t run,
                                                 const CaseFilter& filter, std::int64_t after,
                                                 int limit);

@@ -370,6 +370,7 @@ CREATE TABLE optimizer_step (                    -- steps in processes that are 
 );
 CREATE INDEX optimizer_step_by_attempt ON optimizer_step (attempt);
 CREATE INDEX flaky_results ON result (run) WHERE flaky = 1;
+CREATE INDEX unnamed_results ON result (run, attempt, tests) WHERE tests <> 1;
 
 CREATE VIEW v_gap AS
 SELECT gap.symbol, gap.kind, gap.device, gap.simulated, gap.severity, gap.status,
@@ -413,7 +414,7 @@ CREATE VIEW v_case AS
 SELECT run.name AS run, suite.name AS suite, module.path AS module, test.case_id AS "case", result.state,
        result.reason, strftime('%Y-%m-%dT%H:%M:%fZ', result.started_ms / 1000.0, 'unixepoch') AS started,
        result.duration_s, attempt.number AS attempt, result.pseudo, source_file.path AS file,
-       result.line, attempt.log
+       result.line, attempt.log, result.tests
 FROM result
 JOIN run ON run.id = result.run
 JOIN suite ON suite.id = run.suite

@@ -216,10 +216,8 @@ Expected<void> Store::each_module(std::string_view run, const ModuleVisitor& see
     });
 }
 
-Expected<std::vector<std::pair<std::string, parsers::State>>> Store::verdicts(
-    std::string_view run) const {
-    using Verdicts = std::vector<std::pair<std::string, parsers::State>>;
-    return guarded(impl_->database.file(), [&]() -> Expected<Verdicts> {
+Expected<std::vector<Store::Verdict>> Store::verdicts(std::string_view run) const {
+    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<Verdict>> {
         const auto row = run_row(impl_->database, run);
         if (!row) return tl::unexpected(row.error());
         return verdicts_in(impl_->database, *row);

@@ -245,7 +245,8 @@ class Store {
     // Numbers of stored rows.
     struct Extent {
         std::int64_t modules = 0, attempts = 0;
-        StateCounts states{};  // of its tests
+        StateCounts states{};      // of its tests
+        std::int64_t rowless = 0;  // those of them that have no row of their own
     };
     [[nodiscard]] Expected<Extent> extent_of(std::string_view run) const;
     // Visits the run's modules in the order of the plan, one in memory at a time; with `only`, the
@@ -253,8 +254,13 @@ class Store {
     [[nodiscard]] Expected<void> each_module(std::string_view run, const ModuleVisitor& see,
                                              std::string_view only = {}) const;
     // Each test's verdict, by its id.
-    [[nodiscard]] Expected<std::vector<std::pair<std::string, parsers::State>>> verdicts(
-        std::string_view run) const;
+    struct Verdict {
+        std::string test;
+        parsers::State state = parsers::State::not_run;
+        std::int64_t tests = 1;  // as parsers::CaseRecord's
+        friend bool operator==(const Verdict&, const Verdict&) = default;
+    };
+    [[nodiscard]] Expected<std::vector<Verdict>> verdicts(std::string_view run) const;
     // At most `limit` of a run's tests that come after the cursor `after` (0: from the first), in
     // the order in which they were stored. A page costs what it holds, wherever it begins.
     [[nodiscard]] Expected<std::vector<CaseSummary>> cases(std::string_view run,

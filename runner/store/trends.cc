@@ -47,7 +47,13 @@ Expected<std::vector<ModuleCounts>> module_counts(const Store& store, std::strin
             SELECT path, {}, exercised_good, exercised_broken, coalesce((
                 SELECT sum(duration_s)
                 FROM attempt
-                WHERE attempt.module = module.id AND kind <> 'diagnostic'), 0) AS seconds
+                WHERE attempt.module = module.id AND kind <> 'diagnostic'), 0) AS seconds,
+                coalesce((
+                SELECT sum(tests - 1)
+                FROM attempt
+                JOIN result ON result.run = module.run AND result.attempt = attempt.id
+                    AND result.tests <> 1 AND result.verdict = 1
+                WHERE attempt.module = module.id), 0) AS rowless
             FROM module
             WHERE run = ?
             ORDER BY path)sql",
@@ -58,6 +64,7 @@ Expected<std::vector<ModuleCounts>> module_counts(const Store& store, std::strin
                 column("exercised_good", row.exercised_good);
                 column("exercised_broken", row.exercised_broken);
                 column("seconds", row.seconds);
+                column("rowless", row.rowless);
             });
         return modules.all(*id);
     });
@@ -78,7 +85,7 @@ Expected<std::vector<TestResult>> results_of_test(const Store& store, std::strin
                                       column("run", row.run);
                                       column("id", row.result);
                                       column("state", row.state);
-                                      column("flaky", row.retried);
+                                      column("flaky", row.flaky);
                                   });
         return results.all(test);
     });

@@ -28,6 +28,7 @@ struct ModuleCounts {
     StateCounts states{};
     std::int64_t exercised_good = 0, exercised_broken = 0;  // as in RunSummary
     double seconds = 0;                                     // of its attempts together
+    std::int64_t rowless = 0;  // tests of `states` that have no row of their own
 };
 
 // A test's verdict in a run.
@@ -35,7 +36,7 @@ struct TestResult {
     std::string run;
     std::int64_t result = 0;
     parsers::State state = parsers::State::not_run;
-    bool retried = false;  // it passed only when retried
+    bool flaky = false;  // it passed only when retried
 };
 
 // Errors as Store's.

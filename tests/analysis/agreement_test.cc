@@ -35,6 +35,15 @@ std::vector<std::string> lines(const std::vector<Difference>& differences) {
     return all;
 }
 
+TEST(Agreement, ARowOfOtherTestsDiffers) {
+    auto before = record_of({case_named("x", State::passed)});
+    auto after = before;
+    before.cases[0].tests = 118;
+    after.cases[0].tests = 117;
+    EXPECT_THAT(lines(differences(before, after)),
+                ElementsAre("a.py::A::x (118) passed absent", "a.py::A::x (117) absent passed"));
+}
+
 TEST(Agreement, EqualReadingsHaveNoDifference) {
     const auto record = record_of({case_named("x", State::passed), case_named("y", State::failed)});
     EXPECT_THAT(differences(record, record), IsEmpty());

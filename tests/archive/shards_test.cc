@@ -81,7 +81,7 @@ TEST_F(ShardsTest, LoadedShardHoldsItsTests) {
     const auto verdicts = store->verdicts("s_1");
     ASSERT_TRUE(verdicts);
     ASSERT_EQ(verdicts->size(), 1u);
-    EXPECT_EQ(verdicts->front().second, parsers::State::passed);
+    EXPECT_EQ(verdicts->front().state, parsers::State::passed);
     EXPECT_TRUE(store->load_run("s_1")->end);
 }
 

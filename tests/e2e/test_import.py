@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+import xml.etree.ElementTree
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_tests_without_a_name_are_one_row_for_each_state_of_a_run(runner, tmp_pa
         (tmp_path / folder / "ci.log").write_text(text)
     (tmp_path / "both.log").write_text(quiet(5) + quiet(3, 1))
     sessions = runner("import", "both.log")
-    assert sessions.code == 0 and "note: both.log: 5 passed, unnamed (in 2 runs; the first); JUnit XML (pytest --junit-xml)" in sessions.out, sessions.out
+    assert sessions.code == 0 and "note: both.log: 5 passed, unnamed; to have their names, import JUnit XML (--junit-xml) (the first of 2 runs)" in sessions.out, sessions.out
     assert states(sessions.report) == {"both.log::<unnamed passed>": "passed", "both.log::<unnamed passed 2>": "passed",
                                        "both.log::<unnamed skipped 2>": "skipped"}
     assert sessions.report["accounting"] == {"closed": True, "mismatches": []}
@@ -121,6 +122,32 @@ def test_tests_without_a_name_are_one_row_for_each_state_of_a_run(runner, tmp_pa
     assert states(folders.report) == {"one/ci.log::<unnamed passed>": "passed", "two/ci.log::<unnamed passed>": "passed",
                                       "two/ci.log::<unnamed skipped>": "skipped"}
     assert runner("reparse").code == 0
+
+
+def test_a_row_of_many_tests_counts_the_same_everywhere(runner, tmp_path):
+    (tmp_path / "ci.log").write_text(quiet(500, 2))
+    first = runner("import", "ci.log", "--name", "quiet")
+    (tmp_path / "ci.log").write_text(quiet(31, 2))
+    second = runner("import", "ci.log", "--name", "quiet")
+    assert (first.code, second.code) == (0, 0), first.err + second.err
+    written = runner("report", "latest", "--junit", "junit.xml", "--ctrf", "ctrf.json")
+    assert written.code == 0, written.err
+    listed = runner("runs").out
+    assert "500 passed, 2 skipped" in listed and "31 passed, 2 skipped" in listed
+    compared = runner("compare", "latest~1", "latest")
+    assert "1 modules, 502 tests" in compared.out.replace("1 module,", "1 modules,") and "33 tests" in compared.out, compared.out
+    root = xml.etree.ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert root.get("tests") == str(len(root.findall(".//testcase"))) == "2"
+    results = json.loads((tmp_path / "ctrf.json").read_text())["results"]
+    assert results["summary"]["tests"] == len(results["tests"]) == 2
+    assert runner("reparse", "latest").out.endswith(": 0 differ\n")
+
+
+def test_a_count_beyond_reason_costs_no_pages(runner, tmp_path):
+    (tmp_path / "ci.log").write_text("999999999999 passed in 1.00s\n")
+    assert runner("import", "ci.log").code == 0
+    site = runner("site", "--out", "site", timeout=60)
+    assert site.code == 0 and len(list((tmp_path / "site").rglob("*.html"))) < 10, site.out + site.err
 
 
 @pytest.mark.parametrize("command", [["pytest", "-q", "-p", "no:cacheprovider", "test_dies.py"], ["unittest", "test_dies"]])

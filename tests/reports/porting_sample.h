@@ -99,6 +99,7 @@ inline void put(PortingBuilder& builder, Column column, const Tests& tests,
     model.run = run_of(column);
     model.totals.collected = collected < 0 ? static_cast<std::int64_t>(tests.size()) : collected;
     for (const CaseView& t : tests) ++model.totals.states[static_cast<size_t>(t.state)];
+    model.totals.rows = model.totals.states;
     builder.begin(column, model.run);
     builder.add(module);
     builder.end(model, hits, "../report.md");

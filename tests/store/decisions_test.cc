@@ -151,6 +151,8 @@ TEST_F(DecisionsTest, AreFilledInInOlderDatabases) {
         auto database =
             Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0});
         database.execute(R"sql(
+            DROP VIEW v_case;
+            DROP INDEX unnamed_results;
             DROP INDEX flaky_results;
             ALTER TABLE result DROP COLUMN flaky;
             ALTER TABLE result DROP COLUMN used_accelerator;

@@ -293,8 +293,8 @@ TEST_F(StoreTest, OnlyTheLastAttemptCanSayThatNothingRan) {
     save(2, "m.py::<module>", State::not_run, true);
     EXPECT_EQ(store.verdicts("r")->size(), 2u);
     save(3, "m.py::b", State::passed, false);
-    EXPECT_THAT(*store.verdicts("r"),
-                ElementsAre(Pair("m.py::a", State::crashed), Pair("m.py::b", State::passed)));
+    EXPECT_THAT(*store.verdicts("r"), ElementsAre(Store::Verdict{"m.py::a", State::crashed},
+                                                  Store::Verdict{"m.py::b", State::passed}));
 }
 
 TEST_F(StoreTest, ABrokenFixtureOfAPartialAttemptAddsNoPseudoCase) {
@@ -383,7 +383,7 @@ TEST_F(StoreTest, ListsTestsPageByPage) {
         const auto all = list({}, limit);
         ASSERT_EQ(all.size(), 27u) << limit;
         for (size_t i = 0; i < all.size(); ++i)
-            EXPECT_EQ(std::pair(all[i].id, all[i].state), verdicts->at(i));
+            EXPECT_EQ((Store::Verdict{all[i].id, all[i].state}), verdicts->at(i));
     }
     EXPECT_EQ(list({{State::passed}, {}}, 2).size(), 4u);
     EXPECT_EQ(list({{State::failed, State::crashed}, {}}, 2).size(), 5u);

@@ -64,10 +64,23 @@ TEST_F(TrendsTest, ATestsResultsSayWhichPassNeededARetry) {
     const auto results = results_of_test(store, "a.py::b");
     for (const TestResult& row : *results)
         seen.push_back(row.run + " " + std::string(name_of(row.state)) +
-                       (row.retried ? " retried" : ""));
-    EXPECT_THAT(seen, UnorderedElementsAre("r1 passed retried", "r2 passed"));
-    EXPECT_FALSE(results_of_test(store, "a.py::c")->front().retried);
+                       (row.flaky ? " flaky" : ""));
+    EXPECT_THAT(seen, UnorderedElementsAre("r1 passed flaky", "r2 passed"));
+    EXPECT_FALSE(results_of_test(store, "a.py::c")->front().flaky);
     EXPECT_TRUE(results_of_test(store, "a.py::none")->empty());
+}
+
+TEST_F(TrendsTest, CountsSayHowManyTestsHaveNoRow) {
+    begin("r1", 1);
+    JobResult quiet = job("a.py", {{"<unnamed passed>", State::passed}, {"b", State::failed}});
+    quiet.record.cases[0].tests = 1'000'000'000'000;
+    ASSERT_TRUE(store.save_job("r1", quiet));
+    const ModuleCounts counts = module_counts(store, "r1")->front();
+    EXPECT_EQ(counts.states[static_cast<size_t>(State::passed)], 1'000'000'000'000);
+    EXPECT_EQ(counts.rowless, 999'999'999'999);
+    const auto extent = store.extent_of("r1");
+    EXPECT_EQ(extent->states, counts.states);
+    EXPECT_EQ(extent->rowless, counts.rowless);
 }
 
 TEST_F(TrendsTest, ModulesKeepTheOrderInWhichTheyWerePlanned) {

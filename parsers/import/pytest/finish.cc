@@ -375,7 +375,6 @@ UnnamedTests unnamed_tests(const PytestSession& facts, const ModuleRecord& recor
     }
     if (!facts.selected || *facts.selected <= tests) return unnamed;
     unnamed.counts[State::not_run] = *facts.selected - tests;
-    unnamed.pseudo = false;
     return unnamed;
 }
 

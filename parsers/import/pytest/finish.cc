@@ -444,8 +444,7 @@ FinishedRun finish_pytest_session(PytestSession facts) {
     if (died && !facts.verbose && facts.in_order) {
         record.cases.push_back(unnamed_row(path));
         finished.progress.push_back(Progress::started);
-        std::int64_t& others = unnamed.counts[State::not_run];
-        others = std::max<std::int64_t>(others - 1, 0);
+        if (unnamed.counts[State::not_run] > 0) --unnamed.counts[State::not_run];
     }
     add_unnamed(record, path, unnamed, facts.closing ? facts.end : facts.begin, kPytestNamesAdvice);
     finished.progress.resize(record.cases.size(), Progress::ended);

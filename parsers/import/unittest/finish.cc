@@ -154,15 +154,13 @@ Progress resolve(CaseRecord& c, const Outcomes& outcomes, bool finished) {
 // The tests that the run counts and does not name. Where tests have lines, only what fixtures
 // skipped has none.
 UnnamedTests unnamed_tests(const UnittestRun& facts, const ModuleRecord& record) {
-    UnnamedTests unnamed;
+    UnnamedTests unnamed{.pseudo = facts.verbose};
     const FrameworkSummary& closing = *record.closing;
-    unnamed.pseudo = facts.verbose;
     if (facts.verbose && *closing.ran != facts.begun) return unnamed;
     unnamed.counts = counts_beyond_cases(record, facts.verbose);
     if (facts.verbose) return unnamed;
     const auto begun = std::ranges::count(record.cases, true, &CaseRecord::started);
-    // "Ran" has the tests that were skipped. A fixture that skips is counted as skipped, too, and
-    // its tests did not run: nothing tells them apart.
+    // "Ran" has the skipped tests. A skipped fixture counts as one, too: nothing tells them apart.
     std::int64_t passed = std::min(*closing.ran, kGreatestCount) - begun;
     for (const State other : {State::xfailed, State::xpassed, State::skipped})
         passed -= unnamed.counts[other];

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include "runner/exec/fd.h"
 #include "runner/exec/linux/pidfd.h"
@@ -159,8 +160,15 @@ std::vector<int> LinuxProcessTable::children_of(int pid) const {
 std::vector<int> LinuxProcessTable::children() const { return children_of(::getpid()); }
 
 std::vector<std::string> LinuxProcessTable::argv(int pid, const ProcessInfo& info) const {
+    // Empty for an instant within exec, when whoever started the process already goes on.
+    std::string command;
+    for (int tries = 0; tries < 10 && command.empty() && info.state != 'Z'; ++tries) {
+        if (tries > 0) std::this_thread::sleep_for(Milliseconds(1));
+        const auto read = read_proc(pid, "cmdline");
+        if (!read) break;
+        command = *read;
+    }
     std::vector<std::string> argv;
-    const std::string command = read_proc(pid, "cmdline").value_or("");
     for (size_t begin = 0; begin < command.size();) {
         const size_t end = std::min(command.find('\0', begin), command.size());
         argv.push_back(command.substr(begin, end - begin));

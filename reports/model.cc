@@ -17,6 +17,7 @@
 #include "runner/analysis/gaps.h"
 #include "runner/analysis/marks.h"
 #include "runner/base/names.h"
+#include "runner/base/text.h"
 #include "runner/store/store.h"
 
 namespace compat::reports {

@@ -10,6 +10,7 @@
 #include "parsers/import/pytest/text.h"
 #include "parsers/import/torchdevice/torchdevice.h"
 #include "parsers/import/unittest/text.h"
+#include "parsers/outcomes.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {

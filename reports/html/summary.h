@@ -2,6 +2,7 @@
 // (chunks.h).
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

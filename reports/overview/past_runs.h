@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/model.h"
+#include "runner/base/run/run_info.h"
 
 namespace compat::reports {
 
@@ -15,6 +16,6 @@ inline constexpr int kRunsOfHistory = 100, kRunsOfTestHistory = 30;
 
 // The runs in the same way before `run`, and the states of tests in the latest of them. `store`
 // outlives it.
-[[nodiscard]] Expected<PastRuns> past_runs_of(const store::Store& store, const store::RunInfo& run);
+[[nodiscard]] Expected<PastRuns> past_runs_of(const store::Store& store, const RunInfo& run);
 
 }  // namespace compat::reports

@@ -6,6 +6,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "parsers/outcomes.h"
+
 namespace compat::analysis {
 
 using parsers::CaseRecord;

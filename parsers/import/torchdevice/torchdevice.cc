@@ -17,6 +17,7 @@
 #include "parsers/import/doubt.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/json_document.h"
+#include "parsers/import/unnamed.h"
 #include "parsers/jsonl.h"
 #include "parsers/outcomes.h"
 #include "parsers/resolve_unfinished.h"

@@ -154,7 +154,7 @@ Progress resolve(CaseRecord& c, const Outcomes& outcomes, bool finished) {
 // The tests that the run counts and does not name. Where tests have lines, only what fixtures
 // skipped has none.
 UnnamedTests unnamed_tests(const UnittestRun& facts, const ModuleRecord& record) {
-    UnnamedTests unnamed{.pseudo = facts.verbose};
+    UnnamedTests unnamed{.reason = {}, .pseudo = facts.verbose};
     const FrameworkSummary& closing = *record.closing;
     if (facts.verbose && *closing.ran != facts.begun) return unnamed;
     unnamed.counts = counts_beyond_cases(record, facts.verbose);

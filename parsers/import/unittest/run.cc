@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "parsers/framework_summary.h"
+#include "parsers/outcomes.h"
 #include "parsers/text.h"
 #include "runner/base/framework.h"
 

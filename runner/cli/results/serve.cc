@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "reports/html/page.h"
+#include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/options/checks.h"
 #include "runner/cli/results.h"

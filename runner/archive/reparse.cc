@@ -92,11 +92,10 @@ Expected<ReparseCounts> compare_imported(const store::Store& store, const std::s
     const auto stored = store.verdicts(run);
     if (!stored) return tl::unexpected(stored.error());
     ReparseCounts counts;
-    std::map<std::string, State> now;
+    std::map<std::string, std::pair<State, std::int64_t>> now;  // a later result of a row decides
     const auto sums = read_imported(files, [&](const store::JobResult& job) -> Expected<void> {
         ++counts.attempts;
-        for (const CaseRecord& test : job.record.cases)
-            now[analysis::compared_id(test.id, test.tests)] = test.state;
+        for (const CaseRecord& test : job.record.cases) now[test.id] = {test.state, test.tests};
         return {};
     });
     if (!sums) return tl::unexpected(sums.error());
@@ -104,7 +103,8 @@ Expected<ReparseCounts> compare_imported(const store::Store& store, const std::s
     analysis::Comparison compared(2);
     for (const auto& [test, state, tests] : *stored)
         compared.add(0, analysis::compared_id(test, tests), state);
-    for (const auto& [test, state] : now) compared.add(1, test, state);
+    for (const auto& [test, last] : now)
+        compared.add(1, analysis::compared_id(test, last.second), last.first);
     counts.differ = static_cast<std::int64_t>(compared.tests_that_differ().size());
     for (const size_t test : compared.tests_that_differ())
         see({compared.test(test).id, compared.state(test, 0), compared.state(test, 1)}, 1);

@@ -143,6 +143,15 @@ def test_a_row_of_many_tests_counts_the_same_everywhere(runner, tmp_path):
     assert runner("reparse", "latest").out.endswith(": 0 differ\n")
 
 
+def test_a_later_row_of_other_tests_replaces_the_earlier_one(runner, tmp_path):
+    run = ("\nRepeating all tests (iteration {1}) . . .\n\n[==========] Running {0} tests from 1 test suite.\n[ RUN      ] A.a\n"
+           "[       OK ] A.a (0 ms)\n[==========] {0} tests from 1 test suite ran. (1 ms total)\n[  PASSED  ] {0} tests.\n")
+    (tmp_path / "brief.log").write_text(run.format(3, 1) + run.format(5, 2))
+    made = runner("import", "brief.log", "--dialect", "googletest")
+    assert made.code == 0 and made.report["totals"]["passed"] == 5, made.out + made.err
+    assert runner("reparse", "latest").out.endswith(": 0 differ\n")
+
+
 def test_a_count_beyond_reason_costs_no_pages(runner, tmp_path):
     (tmp_path / "ci.log").write_text("999999999999 passed in 1.00s\n")
     assert runner("import", "ci.log").code == 0

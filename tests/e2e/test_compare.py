@@ -83,7 +83,7 @@ def history(program, tmp_path_factory):
     (tests / "test_b.py").write_text("import unittest\n\nclass B(unittest.TestCase):\n" + "".join(
         f"    def test_whole_module_{i}(self): pass\n" for i in range(2)))
     runner = make_runner(program, folder)
-    words = (folder / "suite", "--python", folder / "venv/bin/python", "--shim", "off", "--warm", "off", "--test-timeout", "2s")
+    words = (folder / "suite", "--python", folder / "venv/bin/python", "--shim", "off", "--warm", "off", "--test-timeout", "4s")
     (tests / "test_c.py").write_text("import unittest\n\nclass C(unittest.TestCase):\n    def test_unloaded(self): pass\n")
     install(site, "1.0")
     assert runner(*words, "--repeat", "2").code == 1

@@ -86,7 +86,7 @@ class Host:
         variables = {"HOST": self.outside, "PORT": self.server.getsockname()[1], "VICTIM": self.victim.pid,
                      "FILL": 8 * MIB, "ACCOUNT": self.home}
         given = [word for name, value in variables.items() for word in ("--env", f"MISBEHAVING_{name}={value}")]
-        return self.runner(self.suite, "--python", sys.executable, "--shim", "off", "--test-timeout", "1s", "-j", 4, *given, *words,
+        return self.runner(self.suite, "--python", sys.executable, "--shim", "off", "--test-timeout", "4s", "-j", 4, *given, *words,
                            env={"HOME": self.home, "TMPDIR": self.tmp, "MISBEHAVING_INHERITED": "secret",
                                 "XDG_CACHE_HOME": self.home / ".cache", **dict(env)}, **options)
 

@@ -221,6 +221,14 @@ struct FrameworkSummary {
     friend bool operator==(const FrameworkSummary&, const FrameworkSummary&) = default;
 };
 
+// Where and when another tool ran tests, as its file says; empty: it does not.
+struct Origin {
+    std::string job, shard, host;
+    std::optional<std::int64_t> attempt;               // its number, from 0 or 1
+    std::optional<std::int64_t> started_ms, ended_ms;  // since 1970, UTC
+    friend bool operator==(const Origin&, const Origin&) = default;
+};
+
 // Everything known about one attempt at one module.
 struct ModuleRecord {
     std::string path;               // the module as planned: "tests/test_ops.py"
@@ -242,6 +250,7 @@ struct ModuleRecord {
     std::vector<OptimizerSteps> optimizer_steps;
     std::vector<Diagnostic> diagnostics;
     std::optional<FrameworkSummary> closing;
+    Origin origin;  // of imported results
     friend bool operator==(const ModuleRecord&, const ModuleRecord&) = default;
 };
 

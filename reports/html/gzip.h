@@ -1,5 +1,5 @@
 // Compression of a page's parts. Not for reading what others compressed
-// (runner/archive/input_decoder.h).
+// (runner/archive/imported/input_decoder.h).
 #pragma once
 
 #include <string>

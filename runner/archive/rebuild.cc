@@ -10,7 +10,7 @@
 #include "runner/archive/attempt_files.h"
 #include "runner/archive/gap_log.h"
 #include "runner/archive/gap_record.h"
-#include "runner/archive/imported_files.h"
+#include "runner/archive/imported/imported_files.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_folder.h"
 #include "runner/archive/run_record.h"
@@ -314,7 +314,7 @@ Expected<RebuildResult> rebuild(const fs::path& results, std::function<void(bool
         return fail(ErrorKind::io, "cannot replace the database: " + error.message(), {},
                     (room / "runner.db").string());
     fs::remove_all(room, error);
-    made.keep();
+    made.keep(room);
     return rebuilt;
 }
 

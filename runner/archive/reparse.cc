@@ -11,7 +11,7 @@
 #include "runner/analysis/verdict.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/archive/gap_log.h"
-#include "runner/archive/imported_files.h"
+#include "runner/archive/imported/imported_files.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
 #include "runner/base/files.h"

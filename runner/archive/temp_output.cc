@@ -28,7 +28,7 @@ sigset_t ending_signals() {
 
 TempOutput::TempOutput(std::filesystem::path path, std::function<void(bool kept)> on_interrupt)
     : signals_(ending_signals()),
-      path_(std::move(path)),
+      paths_{std::move(path)},
       on_interrupt_(std::move(on_interrupt)),
       held_(deciding_, std::defer_lock) {
     before_ = ::signal(kOver, SIG_DFL);  // sigwait gets no signal that is ignored
@@ -39,7 +39,7 @@ TempOutput::TempOutput(std::filesystem::path path, std::function<void(bool kept)
 TempOutput::~TempOutput() {
     if (!held_.owns_lock()) held_.lock();
     over_ = true;
-    if (!kept_) remove();
+    remove();
     held_.unlock();
     ::pthread_kill(watcher_.native_handle(), kOver);
     watcher_.join();
@@ -47,10 +47,16 @@ TempOutput::~TempOutput() {
     ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
+void TempOutput::add(std::filesystem::path path) {
+    const std::lock_guard lock(deciding_);
+    paths_.push_back(std::move(path));
+}
+
 void TempOutput::hold() { held_.lock(); }
 
-void TempOutput::keep() {
+void TempOutput::keep(const std::filesystem::path& path) {
     kept_ = true;
+    std::erase(paths_, path);
     held_.unlock();
 }
 
@@ -59,17 +65,20 @@ void TempOutput::watch() {
     ::sigwait(&signals_, &signal);
     const std::lock_guard lock(deciding_);
     if (over_) return;
-    if (!kept_) remove();
+    remove();
     on_interrupt_(kept_);
     ::_exit(static_cast<int>(ExitCode::interrupted));
 }
 
 // Repeated, because another thread may still write to the folder.
 void TempOutput::remove() const {
-    std::error_code error;
-    for (int i = 0; i < 100; ++i) {
-        std::filesystem::remove_all(path_, error);
-        if (!error && !std::filesystem::exists(path_, error)) return;
+    for (const auto& path : paths_) {
+        bool there = true;
+        for (int i = 0; i < 100 && there; ++i) {
+            std::error_code error;
+            std::filesystem::remove_all(path, error);
+            there = error || std::filesystem::exists(path, error);
+        }
     }
 }
 

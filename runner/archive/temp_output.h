@@ -7,11 +7,13 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace compat::archive {
 
-// While it lives kTerminationSignals, each unless it is ignored, remove `path`, whatever it
-// is by then, and end the process with ExitCode::interrupted. One at a time in a process.
+// While it lives kTerminationSignals, each unless it is ignored, remove `path` and what was added,
+// whatever they are by then, and end the process with ExitCode::interrupted. One at a time in a
+// process.
 class TempOutput {
   public:
     // `on_interrupt` reports an interruption, on another thread, as the last call before the
@@ -21,9 +23,11 @@ class TempOutput {
     TempOutput(const TempOutput&) = delete;
     TempOutput& operator=(const TempOutput&) = delete;
 
+    // Before its folder is made.
+    void add(std::filesystem::path path);
     // From here on an interruption waits for `keep` or the destructor.
     void hold();
-    void keep();
+    void keep(const std::filesystem::path& path);
 
   private:
     void watch();
@@ -31,7 +35,7 @@ class TempOutput {
 
     sigset_t signals_;
     void (*before_)(int) = nullptr;  // what SIGUSR2, which ends the watch, did
-    std::filesystem::path path_;
+    std::vector<std::filesystem::path> paths_;  // to remove
     std::function<void(bool kept)> on_interrupt_;
     std::mutex deciding_;
     std::unique_lock<std::mutex> held_;

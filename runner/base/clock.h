@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace compat {
 
@@ -25,6 +27,9 @@ class SystemClock final : public Clock {
 
 // "2026-11-21T02:15:30Z": UTC, whole seconds.
 [[nodiscard]] std::string iso8601(WallTime time);
+// The reverse, also with a fraction and an offset ("2026-11-21T02:15:30.25+01:00"). A time without
+// either is taken for UTC. Empty where it is none.
+[[nodiscard]] std::optional<WallTime> parse_iso8601(std::string_view text);
 // "20261121-021530": UTC, for run ids.
 [[nodiscard]] std::string file_timestamp(WallTime time);
 // "0.8s", "12.3s", "4m 05s", "2h 03m": for people.

@@ -53,6 +53,11 @@ std::vector<ChangeClass> classes_of(const std::vector<std::string>& words) {
     return {classes.begin(), classes.end()};
 }
 
+compare::Chosen chosen_by(std::string_view word) {
+    using enum compare::Chosen;
+    return word == "device" ? by_device : word == "job" ? by_job : by_past;
+}
+
 std::string rendered(const reports::CompareView& view, const CompareOptions& options) {
     if (options.format == "json") return compare_json(view);
     if (options.format == "html") {
@@ -82,7 +87,7 @@ Expected<ExitCode> compare_stored(const CompareOptions& options,
     const compare::RunDatabase runs{results->store, results->folder};
     const auto compare_with = [&](const Results& other) {
         return compare::compare(runs, {other.store, other.folder},
-                            {names, !options.by.empty(), classes_of(options.fail_on)});
+                                {names, chosen_by(options.by), classes_of(options.fail_on)});
     };
     const auto compared = [&]() -> Expected<reports::CompareView> {
         if (!options.baseline_results.empty())
@@ -110,10 +115,10 @@ Action add_compare(CLI::App& app, config::Invocation& invocation) {
                    "results folder of the baseline [that of the run]")
         ->type_name("DIR");
     app.add_option("--by", options->by,
-                   "device: compare the newest run of each device, or the named runs, with the "
+                   "device or job: compare the newest run of each, or the named runs, with the "
                    "first")
         ->type_name("WHAT")
-        ->check(one_of({"device"}));
+        ->check(one_of({"device", "job"}));
     app.add_option("--format", options->format, "text, md, json or html")
         ->type_name("FORMAT")
         ->check(one_of({"text", "md", "json", "html"}))

@@ -347,7 +347,7 @@ Expected<void> store_run(store::Store& store, const archive::RunFolder& run,
             return archive::record_end(run.folder, *merged.end);
         });
     if (!added) return added;
-    output.keep();
+    output.keep(run.folder);
     const auto extent = store.extent_of(run.id);
     if (!extent) return tl::unexpected(extent.error());
     if (adds_up(*extent, *merger, *merged.end)) return {};

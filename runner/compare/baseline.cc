@@ -65,34 +65,54 @@ Expected<ChosenRuns> run_and_baseline(const RunDatabase& runs, const RunDatabase
     return ChosenRuns{*baseline, is_named ? "" : std::string(kChosenByPast), {*run}};
 }
 
-// The named runs, else the newest of each device; plain CPU is the baseline where it is among them.
-Expected<ChosenRuns> runs_by_device(const RunDatabase& runs,
-                                    const std::vector<std::string>& names) {
+// Plain CPU comes first where it is among them.
+Expected<std::vector<StoredSide>> newest_by_device(const store::Store& store,
+                                                   const store::RunInfo& like) {
+    const auto ids = newest_of_each(store, like, store::Each::device);
+    if (!ids) return tl::unexpected(ids.error());
+    std::vector<StoredSide> plain, others;
+    for (const std::string& id : *ids) {
+        const auto run = store.load_run(id);
+        if (!run) return tl::unexpected(run.error());
+        const bool is_plain_cpu =
+            !is_accelerator(run->info.device) && !run->info.simulated && !run->info.shim;
+        (is_plain_cpu ? plain : others).push_back({&store, id});
+    }
+    plain.insert(plain.end(), others.begin(), others.end());
+    return plain;
+}
+
+Expected<std::vector<StoredSide>> newest_by_job(const store::Store& store,
+                                                const store::RunInfo& like) {
+    return newest_of_each(store, like, store::Each::job)
+        .map([&](const std::vector<std::string>& ids) {
+            std::vector<StoredSide> sides;
+            for (const std::string& id : ids) sides.push_back({&store, id});
+            return sides;
+        });
+}
+
+// The named runs, else the newest of each device or job.
+Expected<ChosenRuns> runs_side_by_side(const RunDatabase& runs, const CompareRequest& request) {
+    const bool by_job = request.chosen == Chosen::by_job;
     std::vector<StoredSide> sides;
-    for (const std::string& name : names) {
+    for (const std::string& name : request.runs) {
         auto side = named_run(runs, name);
         if (!side) return tl::unexpected(side.error());
         sides.push_back(std::move(*side));
     }
-    if (names.empty()) {
+    if (sides.empty()) {
         const auto latest = named_run(runs, "latest");
         if (!latest) return tl::unexpected(latest.error());
         const auto run = runs.store.load_run(latest->id);
         if (!run) return tl::unexpected(run.error());
-        const auto ids = newest_by_device(runs.store, run->info);
-        if (!ids) return tl::unexpected(ids.error());
-        for (const std::string& id : *ids) sides.push_back({&runs.store, id});
-        std::vector<StoredSide> plain, others;
-        for (StoredSide& side : sides) {
-            const auto each = runs.store.load_run(side.id);
-            if (!each) return tl::unexpected(each.error());
-            const bool is_plain_cpu =
-                !is_accelerator(each->info.device) && !each->info.simulated && !each->info.shim;
-            (is_plain_cpu ? plain : others).push_back(std::move(side));
-        }
-        sides = std::move(plain);
-        sides.insert(sides.end(), others.begin(), others.end());
+        auto newest = (by_job ? newest_by_job : newest_by_device)(runs.store, run->info);
+        if (!newest) return tl::unexpected(newest.error());
+        sides = std::move(*newest);
     }
+    if (sides.size() < 2 && by_job)
+        return fail(ErrorKind::usage, "there are no two jobs of the latest run's suite to compare",
+                    "`runner import` stores a run for each job: --job NAME=PATH, or a folder each");
     if (sides.size() < 2)
         return fail(
             ErrorKind::usage,
@@ -100,7 +120,11 @@ Expected<ChosenRuns> runs_by_device(const RunDatabase& runs,
                         "to compare by device",
                         sides.empty() ? "no complete run" : "one run alone"),
             "name the runs, or run the suite on another device, such as with --simulate mps");
-    ChosenRuns chosen{sides.front(), names.empty() ? "the newest run of each device" : "", {}};
+    ChosenRuns chosen{sides.front(),
+                      !request.runs.empty() ? ""
+                      : by_job              ? "the newest run of each job"
+                                            : "the newest run of each device",
+                      {}};
     chosen.runs.assign(sides.begin() + 1, sides.end());
     return chosen;
 }
@@ -122,8 +146,9 @@ Expected<reports::CompareView> read_chosen(const ChosenRuns& chosen,
 
 Expected<reports::CompareView> compare(const RunDatabase& runs, const RunDatabase& baselines,
                                        const CompareRequest& request) {
-    const auto chosen = request.by_device ? runs_by_device(runs, request.runs)
-                                          : run_and_baseline(runs, baselines, request.runs);
+    const auto chosen = request.chosen == Chosen::by_past
+                            ? run_and_baseline(runs, baselines, request.runs)
+                            : runs_side_by_side(runs, request);
     if (!chosen) return tl::unexpected(chosen.error());
     reports::CompareView view;
     const auto read = [&] {

@@ -1,5 +1,6 @@
 // Which runs `runner compare` compares: those that are named, else the latest run with the one
-// before it, or the newest run of each device. Not for comparing them (compare_runs.h).
+// before it, or the newest run of each device or imported job. Not for comparing them
+// (compare_runs.h).
 #pragma once
 
 #include <filesystem>
@@ -19,9 +20,11 @@ struct RunDatabase {
     std::filesystem::path results;  // its folder
 };
 
+enum class Chosen { by_past, by_device, by_job };
+
 struct CompareRequest {
-    std::vector<std::string> runs;  // names: none, RUN, BASELINE RUN; by device any number
-    bool by_device = false;
+    std::vector<std::string> runs;  // names: none, RUN, BASELINE RUN; by device or job any number
+    Chosen chosen = Chosen::by_past;
     std::vector<reports::ChangeClass> fail_on;
 };
 

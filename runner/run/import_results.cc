@@ -7,13 +7,14 @@
 #include <random>
 
 #include "runner/analysis/verdict.h"
-#include "runner/archive/imported_files.h"
+#include "runner/archive/imported/import_jobs.h"
 #include "runner/archive/results.h"
 #include "runner/archive/run_record.h"
 #include "runner/archive/temp_output.h"
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/base/text.h"
+#include "runner/compare/baseline.h"
 #include "runner/display/output.h"
 #include "runner/run/fingerprint.h"
 #include "runner/run/reporting/reporting.h"
@@ -27,8 +28,8 @@ using display::print;
 
 namespace {
 
-// The copies are read, so that they hold exactly what is stored. Unpacked files in `room` are moved
-// instead of copied.
+// The copies are read, so that they hold exactly what is stored. Unpacked files in `room` are
+// linked instead of copied.
 Expected<void> copy_into(const fs::path& folder, const fs::path& room,
                          std::vector<archive::ImportedFile>& files) {
     if (auto made = make_directories(folder / archive::kImportedFolder); !made) return made;
@@ -37,21 +38,14 @@ Expected<void> copy_into(const fs::path& folder, const fs::path& room,
         if (!file.unread.empty()) continue;
         const fs::path copy = fs::path(archive::kImportedFolder) /
                               fmt::format("{}-{}", i + 1, escaped_component(file.name));
-        if (file.file.parent_path() == room) {
-            std::error_code error;
-            fs::rename(file.file, folder / copy, error);
-            if (error)
-                return fail(ErrorKind::io, "cannot be moved: " + error.message(), {},
-                            file.file.string());
-        } else if (auto copied = copy_file(FileBelow::followed(file.file), folder / copy);
-                   !copied) {
-            return copied;
-        }
+        std::error_code error = std::make_error_code(std::errc::not_supported);
+        if (file.file.parent_path() == room) fs::create_hard_link(file.file, folder / copy, error);
+        if (error)
+            if (auto copied = copy_file(FileBelow::followed(file.file), folder / copy); !copied)
+                return copied;
         file.file = folder / copy;
         file.log = copy;
     }
-    std::error_code ignored;
-    fs::remove(room, ignored);
     return {};
 }
 
@@ -71,8 +65,7 @@ void print_notes(const std::vector<std::string>& notes) {
 
 store::RunInfo run_info(const ImportRequest& request, const config::Invocation& invocation,
                         const config::Settings& settings, const archive::RunFolder& run,
-                        const std::string& series,
-                        const std::vector<archive::ImportedFile>& files) {
+                        const std::string& series, const archive::ImportJob& job) {
     store::RunInfo info;
     info.id = run.id;
     info.suite = request.suite;
@@ -86,7 +79,8 @@ store::RunInfo run_info(const ImportRequest& request, const config::Invocation& 
                     ? std::string()
                     : fs::absolute(settings.text(Setting::root)).string();
     info.argv = masked(invocation.argv);
-    info.fingerprint = archive::describe_files(files);
+    info.column = job.name;
+    info.fingerprint = archive::describe_files(job.files);
     info.folder = "runs/" + run.id;
     return info;
 }
@@ -124,9 +118,119 @@ Expected<archive::ImportSums> store_files(store::Store& store, store::StoredRun&
             .map([&] { output.hold(); });
     });
     if (!added) return tl::unexpected(added.error());
-    output.keep();
+    output.keep(folder);
     return sums;
 }
+
+// An import while it stores one job after the other.
+class Import {
+  public:
+    Import(const ImportRequest& request, const config::Invocation& invocation,
+           const config::Settings& settings)
+        : request_(request), invocation_(invocation), settings_(settings) {
+        const std::string& name = settings.text(Setting::name);
+        series_ = name.empty() ? request.suite : name;
+        results_ = fs::absolute(settings.text(Setting::results));
+        started_ = SystemClock().wall();
+    }
+
+    Expected<ExitCode> run() {
+        // Before stdin is read, which cannot be repeated. A new folder is made only once there are
+        // results.
+        std::error_code error;
+        if (fs::exists(results_ / "runner.db", error) || fs::exists(results_ / "runs", error))
+            if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+        const fs::path incoming = new_run(series_).folder;
+        archive::TempOutput made(incoming, report_interruption(incoming.filename().string()));
+        const fs::path room = incoming / "incoming";
+        auto files = archive::find_import_files(
+            {request_.files, request_.dialect, request_.stdin_name, results_}, room, notes_);
+        if (!files) return tl::unexpected(files.error());
+        auto jobs = archive::sort_into_jobs(std::move(*files));
+        if (!jobs) return tl::unexpected(jobs.error());
+        if (!store_)
+            if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+        auto code = ExitCode::ok;
+        std::vector<std::string> runs;
+        for (archive::ImportJob& job : *jobs) {
+            const auto stored = store_job(job, room, made);
+            if (!stored) return tl::unexpected(stored.error());
+            code = std::max(code, stored->code);
+            runs.push_back(stored->run);
+        }
+        if (runs.size() == 1) return code;
+        return compare_jobs(runs).map([&] { return code; });
+    }
+
+  private:
+    struct StoredJob {
+        std::string run;
+        ExitCode code;
+    };
+
+    Expected<void> open() {
+        auto opened = archive::open_results(results_);
+        if (!opened) return tl::unexpected(opened.error());
+        store_.emplace(std::move(*opened));
+        return {};
+    }
+
+    [[nodiscard]] archive::RunFolder new_run(const std::string& series) const {
+        archive::RunFolder run;
+        run.results = results_;
+        run.started = started_;
+        run.id = make_run_id(series, started_, std::random_device{}());
+        run.folder = results_ / "runs" / run.id;
+        return run;
+    }
+
+    // A job has a series of its own.
+    Expected<StoredJob> store_job(archive::ImportJob& job, const fs::path& room,
+                                  archive::TempOutput& made) {
+        const std::string series = job.name.empty() ? series_ : series_ + "-" + job.name;
+        const archive::RunFolder run = new_run(series);
+        made.add(run.folder);
+        if (auto copied = copy_into(run.folder, room, job.files); !copied)
+            return tl::unexpected(copied.error());
+        store::StoredRun stored{
+            run_info(request_, invocation_, settings_, run, series, job),
+            store::RunEnd{.finished = run.started, .mismatches = {}, .not_run_reason = {}}, 0};
+        const auto sums = store_files(*store_, stored, run.folder, job.files, made);
+        if (!sums) return tl::unexpected(sums.error());
+        if (auto note = site::note_of_later_run(*store_, series, run.started); !note.empty())
+            notes_.insert(notes_.begin(), std::move(note));
+        print_notes(std::exchange(notes_, {}));
+        print_notes(sums->notes);
+        if (!job.name.empty()) print("job {}:\n", printable(job.name));
+        for (const auto& file : job.files)
+            print(
+                "{}: {}\n", printable(file.name),
+                file.unread.empty() ? std::string(name_of(file.dialect)) : printable(file.unread));
+        return report_run(*store_, run).map([&] {
+            return StoredJob{run.id, static_cast<ExitCode>(stored.end->exit_code)};
+        });
+    }
+
+    // Each job beside the first one.
+    Expected<void> compare_jobs(const std::vector<std::string>& runs) {
+        const compare::RunDatabase database{*store_, results_};
+        return compare::compare(database, database, {runs, compare::Chosen::by_job, {}})
+            .map([&](const reports::CompareView& view) {
+                print("\n{}", compare_text(view, kTestsOfACause));
+            });
+    }
+
+    static constexpr std::size_t kTestsOfACause = 3;
+
+    const ImportRequest& request_;
+    const config::Invocation& invocation_;
+    const config::Settings& settings_;
+    std::string series_;
+    fs::path results_;
+    WallTime started_;
+    std::optional<archive::OpenResults> store_;
+    std::vector<std::string> notes_;
+};
 
 }  // namespace
 
@@ -134,51 +238,7 @@ Expected<ExitCode> import_results(const ImportRequest& request,
                                   const config::Invocation& invocation) {
     const auto settings = config::Settings::resolve(invocation, nullptr);
     if (!settings) return tl::unexpected(settings.error());
-    archive::RunFolder run;
-    run.results = fs::absolute(settings->text(Setting::results));
-    run.started = SystemClock().wall();
-    const std::string& name = settings->text(Setting::name);
-    const std::string& series = name.empty() ? request.suite : name;
-    run.id = make_run_id(series, run.started, std::random_device{}());
-    run.folder = run.results / "runs" / run.id;
-    std::optional<archive::OpenResults> store;
-    const auto open = [&]() -> Expected<void> {
-        auto opened = archive::open_results(run.results);
-        if (!opened) return tl::unexpected(opened.error());
-        store.emplace(std::move(*opened));
-        return {};
-    };
-    // Before stdin is read, which cannot be repeated. A new folder is made only once there are
-    // results.
-    std::error_code error;
-    if (fs::exists(run.results / "runner.db", error) || fs::exists(run.results / "runs", error))
-        if (auto opened = open(); !opened) return tl::unexpected(opened.error());
-    archive::TempOutput made(run.folder, report_interruption(run.id));
-    const fs::path room = run.folder / "incoming";
-    std::vector<std::string> notes;
-    auto files = archive::find_import_files(
-        {request.files, request.dialect, request.stdin_name, run.results}, room, notes);
-    if (!files) return tl::unexpected(files.error());
-    if (!store)
-        if (auto opened = open(); !opened) return tl::unexpected(opened.error());
-    if (auto copied = copy_into(run.folder, room, *files); !copied)
-        return tl::unexpected(copied.error());
-
-    store::StoredRun stored{
-        run_info(request, invocation, *settings, run, series, *files),
-        store::RunEnd{.finished = run.started, .mismatches = {}, .not_run_reason = {}}, 0};
-    const auto sums = store_files(*store, stored, run.folder, *files, made);
-    if (!sums) return tl::unexpected(sums.error());
-    if (auto note = site::note_of_later_run(*store, series, run.started); !note.empty())
-        notes.insert(notes.begin(), std::move(note));
-    print_notes(notes);
-    print_notes(sums->notes);
-    for (const auto& file : *files)
-        print("{}: {}\n", printable(file.name),
-              file.unread.empty() ? std::string(name_of(file.dialect)) : printable(file.unread));
-    return report_run(*store, run).map([&] {
-        return static_cast<ExitCode>(stored.end->exit_code);
-    });
+    return Import(request, invocation, *settings).run();
 }
 
 }  // namespace compat::run

@@ -1,10 +1,11 @@
-// Stores results of other tools as a run, with copies of their files. Not here: reading those files
-// (archive/imported_files.h).
+// Stores results of other tools as a run for each job, with copies of their files. Not here:
+// reading those files (archive/imported/imported_files.h).
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "runner/archive/imported/imported_files.h"
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
 #include "runner/config/settings.h"
@@ -12,7 +13,7 @@
 namespace compat::run {
 
 struct ImportRequest {
-    std::vector<std::string> files;
+    std::vector<archive::FileOfJob> files;
     std::string suite = "imported";
     std::string dialect;  // empty: as each file looks
     std::string stdin_name = "stdin";

@@ -174,7 +174,7 @@ Expected<MadePage> PageMakers::comparison(const std::string& baseline,
         return redirection_to(comparison_address(ids[0], ids[1]));
     builder.watch(std::move(folders));
     const compare::RunDatabase database{*store, results_};
-    return compare::compare(database, database, {ids, false, {}})
+    return compare::compare(database, database, {ids, compare::Chosen::by_past, {}})
         .map([&](const reports::CompareView& view) {
             reports::compare_parts(view, builder.sink());
             return std::move(builder.page);

@@ -310,25 +310,29 @@ Expected<std::vector<std::string>> repeats_of(const Store& store, std::string_vi
     });
 }
 
-Expected<std::vector<std::string>> newest_by_device(const Store& store, const RunInfo& run) {
+Expected<std::vector<std::string>> newest_of_each(const Store& store, const RunInfo& run,
+                                                  Each each) {
     std::vector<std::string> settings;  // those of any series
     each_separating(run, [&](const std::string& column, const auto&) {
         if (column != "run.series") settings.push_back(column);
     });
+    if (each == Each::job) settings = {"run.\"column\""};
+    const std::string_view chosen = each == Each::job ? "run.\"column\" <> ''" : "true";
+    const std::string_view order = each == Each::job ? "\"column\"" : "started_ms DESC, id DESC";
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<std::string>> {
         Statement row = database.prepare(fmt::format(R"sql(
             SELECT name
-            FROM (SELECT run.name, started_ms, run.id, row_number() OVER (
+            FROM (SELECT run.name, started_ms, run.id, run."column", row_number() OVER (
                 PARTITION BY {}
                 ORDER BY started_ms DESC, run.id DESC) AS age
                 FROM run
                 JOIN suite ON suite.id = run.suite
                 WHERE suite.name = ?1 AND subset = ?2 AND isolation = ?3 AND network = ?4
-                    AND complete = 1 AND shard = '' AND gives_verdicts)
+                    AND complete = 1 AND shard = '' AND gives_verdicts AND {})
             WHERE age = 1
-            ORDER BY started_ms DESC, id DESC)sql",
-                                                     fmt::join(settings, ", ")));
+            ORDER BY {})sql",
+                                                     fmt::join(settings, ", "), chosen, order));
         row.bind_all(run.suite, to_column(run.subset), run.isolation, run.network);
         return values_of<std::string>(row);
     });

@@ -107,10 +107,11 @@ struct StateInSeries {
 // `limit` (A/A, --repeat); one alone: it was not repeated.
 [[nodiscard]] Expected<std::vector<std::string>> repeats_of(const Store& store,
                                                             std::string_view run, int limit);
-// The newest complete run of each comparable_key except for its series, newest first, without
-// shards and runs that give no verdicts. Only runs of the same suite, and the same part of it, as
-// `run`.
-[[nodiscard]] Expected<std::vector<std::string>> newest_by_device(const Store& store,
-                                                                  const RunInfo& run);
+enum class Each { device, job };
+// The newest complete run of each comparable_key except for its series, newest first; or of each
+// imported job, sorted by its name. Without shards and runs that give no verdicts. Only runs of the
+// same suite, and the same part of it, as `run`.
+[[nodiscard]] Expected<std::vector<std::string>> newest_of_each(const Store& store,
+                                                                const RunInfo& run, Each each);
 
 }  // namespace compat::store

@@ -33,7 +33,7 @@ std::optional<std::int64_t> age_of(std::string_view name) {
 
 // "latest" skips runs that were asked for tests that do not exist and ran none.
 constexpr const char* kNamed = R"sql(
-            (?1 = '' OR suite.name = ?1) AND NOT (
+            (?1 = '' OR ?1 IN (suite.name, series)) AND NOT (
                 coalesce(run.exit_code, 0) IN ({}, {}) AND NOT EXISTS (
                     SELECT 1 FROM result WHERE result.run = run.id)))sql";
 
@@ -90,7 +90,7 @@ Expected<std::string> nth_newest(Database& database, std::string_view name, std:
                     fmt::format("no run '{}': '{}' has {} runs", name, suite, count.integer()));
     Statement suites = database.prepare("SELECT name FROM suite ORDER BY name");
     return fail(
-        ErrorKind::usage, fmt::format("no run of a suite named '{}'", suite),
+        ErrorKind::usage, fmt::format("no run of a suite or series named '{}'", suite),
         fmt::format("there are runs of {}", fmt::join(values_of<std::string>(suites), ", ")));
 }
 

@@ -1,5 +1,5 @@
 // Files as people have them: packed, in UTF-16, without an end.
-#include "runner/archive/input_decoder.h"
+#include "runner/archive/imported/input_decoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

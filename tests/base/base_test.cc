@@ -84,6 +84,18 @@ TEST(Names, CutsTextBetweenCharacters) {
     EXPECT_EQ(last_bytes("", 3), "");
 }
 
+TEST(Clock, TimesAreReadWithFractionAndOffset) {
+    const auto at = [](std::int64_t ms) { return WallTime(std::chrono::milliseconds(ms)); };
+    EXPECT_EQ(parse_iso8601("1970-01-01T00:00:01Z"), at(1000));
+    EXPECT_EQ(parse_iso8601("1970-01-01T00:00:01"), at(1000));
+    EXPECT_EQ(parse_iso8601("1970-01-01 00:00:01.25"), at(1250));
+    EXPECT_EQ(parse_iso8601("1970-01-01T01:00:00.5+01:00"), at(500));
+    EXPECT_EQ(parse_iso8601("1969-12-31T22:30:00.123456-0130"), at(123));
+    for (const char* text :
+         {"", "yesterday", "2026-02-30T00:00:00", "2026-01-01T24:00:00", "2026-01-01"})
+        EXPECT_EQ(parse_iso8601(text), std::nullopt) << text;
+}
+
 TEST(Clock, FormatsDurationsAndDates) {
     using S = std::chrono::duration<double>;
     EXPECT_EQ(format_duration(S(0.04)), "0.0s");

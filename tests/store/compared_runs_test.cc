@@ -387,9 +387,20 @@ TEST_F(ComparedRunsTest, TheNewestOfEachDeviceIsComplete) {
     RunInfo part = info("part", 9);
     part.subset = {"a.py"};
     add(part);
-    EXPECT_THAT(*newest_by_device(store, info("any", 1)),
+    EXPECT_THAT(*newest_of_each(store, info("any", 1), Each::device),
                 ElementsAre("weekly mps", "pytest", "cuda", "cpu"));
-    EXPECT_THAT(*newest_by_device(store, samples::run("any", 1, "beta")), IsEmpty());
+    EXPECT_THAT(*newest_of_each(store, samples::run("any", 1, "beta"), Each::device), IsEmpty());
+    for (const auto& [name, job, day] : {std::tuple("old py39", "py39", 10),
+                                         {"py39", "py39", 11},
+                                         {"py312", "py312", 11},
+                                         {"weekly py39", "py39", 12}}) {
+        RunInfo imported = info(name, day);
+        imported.column = job;
+        imported.series = job;
+        add(imported);
+    }
+    EXPECT_THAT(*newest_of_each(store, info("any", 1), Each::job),
+                ElementsAre("weekly mps", "py312", "weekly py39"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "parsers/import/case_table.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/junit/junit_case.h"
+#include "parsers/import/origin.h"
 #include "parsers/outcomes.h"
 #include "parsers/text.h"
 #include "runner/base/text.h"
@@ -110,6 +111,24 @@ class Part {
             return;
         suites_ = sum(suites_, stated_by(suite));
         offset_ = offset;
+        take_origin(suite);
+    }
+
+    // Reads a suite, or the root around suites.
+    void take_origin(xml_node node) {
+        Origin& origin = record_.origin;
+        const std::string host = valid_utf8(junit_attribute(node, "hostname"));
+        // Several hosts are none.
+        if (!host.empty() && hosts_++ == 0)
+            origin.host = host;
+        else if (!host.empty() && host != origin.host)
+            origin.host.clear();
+        take_times(origin, junit_attribute(node, "timestamp"),
+                   file_seconds(junit_attribute(node, "time")));
+        for (const xml_node property : node.child("properties").children("property"))
+            take_property(origin, junit_attribute(property, "name"),
+                          property.attribute("value") ? junit_attribute(property, "value")
+                                                      : property.text().as_string());
     }
 
     void add_test(xml_node element) {
@@ -252,13 +271,14 @@ class Part {
     std::string stem_;
     ModuleRecord record_;
     std::optional<Totals> suites_;
+    int hosts_ = 0;  // suites that name one
     size_t offset_ = 0;
     std::int64_t joined_ = 0;
     std::unordered_map<std::string, Last> last_;  // by id without a "#2"
 };
 
 // The file as UTF-8 without NULs, which XML forbids; in `own` where it is not so already. UTF-16
-// import converts before (runner/archive/input_decoder.h).
+// import converts before (runner/archive/imported/input_decoder.h).
 std::string_view xml_text(std::string_view bytes, std::string& own, Diagnoser& diagnose) {
     static const RE2 kDeclared(R"((?s)\s*<\?xml [^>]*encoding=["']([^"']*)["'].*)", RE2::Latin1);
     static const RE2 kLatin1("(?i)(iso-8859|latin)-?1");
@@ -423,6 +443,7 @@ class Document : public pugi::xml_tree_walker {
     void begin_part(JunitWriter writer) {
         ++parts_of_root_;
         part_.emplace(writer, stem_of(file_.name));
+        if (writer != JunitWriter::pytest && root_.name() == kSuites) part_->take_origin(root_);
     }
 
     // `of_several`: the root's totals are of other parts, too.

@@ -24,11 +24,25 @@ struct ImportedFile {
     parsers::Dialect dialect{};
     std::vector<parsers::Dialect> also;  // recognised too but not read; empty if the user chose
     std::string log;                     // its copy, relative to the run's folder
-    std::string unread;                  // why it could not be read; only `name` is set then
+    std::string unread;  // why it could not be read; only `name`, `place` and `job` are set then
+    // Found by import_jobs.h.
+    std::vector<std::size_t> runs;  // its runs to read, by index; empty: all
+    std::string shard;              // ends its modules' names: another shard has the same tests
+    bool repeats = false;           // tells again of the runs of the files before it
+    std::string undecided;  // a file with the same tests: nothing tells how the two belong together
+
+    std::filesystem::path place;  // absolute, as it was named; empty: stdin. Not stored
+    std::string job;              // that the user gave it to. Not stored
+};
+
+// A file or folder, and the job that it is of.
+struct FileOfJob {
+    std::string name;  // kStdin
+    std::string job;   // empty: unknown
 };
 
 struct WhatToImport {
-    std::vector<std::string> names;  // files, pipes, folders; kStdin
+    std::vector<FileOfJob> names;    // files, pipes, folders
     std::string dialect;             // of all files; empty: recognised for each
     std::string stdin_name;
     std::filesystem::path results;  // skipped: the runner wrote it
@@ -36,11 +50,15 @@ struct WhatToImport {
 
 // Searches folders recursively, in the order of names. In a folder, empty files and files of an
 // unknown dialect are skipped and named in `notes`; a file that was cut off or that plain_file
-// refuses is `unread`. No file is returned twice. `room`: the folder for decompressed copies
-// (input_decoder.h), made when it is needed. Errors: io; usage, naming a file that is missing, of
-// an unknown dialect, or refused by plain_file.
+// refuses is `unread`. No file is returned twice: the first that names it with a job decides.
+// `room`: the folder for decompressed copies (input_decoder.h), made when it is needed. Errors: io;
+// usage, naming a file that is missing, of an unknown dialect, or refused by plain_file.
 [[nodiscard]] Expected<std::vector<ImportedFile>> find_import_files(
     const WhatToImport& what, const std::filesystem::path& room, std::vector<std::string>& notes);
+
+// Puts as many folders in front of equal names as tell files apart that are not shards or attempts
+// of one.
+void tell_names_apart(std::vector<ImportedFile>& files);
 
 // Writes the files to a run's fingerprint, and reads them from the one of the run in `folder`: none
 // if it was not imported. Errors: usage, if the fingerprint is invalid.

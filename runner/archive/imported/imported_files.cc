@@ -1,4 +1,4 @@
-#include "runner/archive/imported_files.h"
+#include "runner/archive/imported/imported_files.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +13,8 @@
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/verdict.h"
-#include "runner/archive/input_decoder.h"
+#include "runner/archive/imported/import_jobs.h"
+#include "runner/archive/imported/input_decoder.h"
 #include "runner/base/files.h"
 #include "runner/base/isolation/file_tree.h"
 
@@ -99,21 +100,6 @@ Expected<OneImported> one_imported(const fs::path& file, const WhatToImport& wha
         {}};
 }
 
-// Puts as many folders in front of equal names as tell the files apart. `folders`: of each file.
-void tell_names_apart(std::vector<ImportedFile>& files, std::vector<fs::path> folders) {
-    for (bool longer = true; longer;) {
-        longer = false;
-        std::map<std::string, int> count;
-        for (const ImportedFile& file : files) ++count[file.name];
-        for (size_t i = 0; i < files.size(); ++i) {
-            if (count[files[i].name] == 1 || folders[i].filename().empty()) continue;
-            files[i].name.insert(0, folders[i].filename().string() + "/");
-            folders[i] = folders[i].parent_path();
-            longer = true;
-        }
-    }
-}
-
 std::string describe_unread(const Error& error) {
     return error.advice.empty() ? error.message : error.message + ": " + error.advice;
 }
@@ -134,8 +120,10 @@ double seconds_of(const ModuleRecord& record) {
 
 class Reading {
   public:
-    Reading(ImportSums& sums, const std::function<Expected<void>(store::JobResult)>& see)
-        : sums_(sums), see_(see) {}
+    // `repeated`: a file repeats others.
+    Reading(ImportSums& sums, const std::function<Expected<void>(store::JobResult)>& see,
+            bool repeated)
+        : sums_(sums), see_(see), repeated_(repeated) {}
 
     Expected<void> read(const ImportedFile& file) {
         if (!file.unread.empty()) {
@@ -146,11 +134,21 @@ class Reading {
         if (!mapped) return tl::unexpected(mapped.error());
         unnamed_runs_ = 0;
         Expected<void> done;
-        const auto of_file = parsers::read_result_file(file.dialect, {file.name, mapped->bytes()},
-                                                       [&](ModuleRecord part) {
-                                                           if (done)
-                                                               done = take(std::move(part), file);
-                                                       });
+        std::size_t run = 0;
+        const auto of_file = parsers::read_result_file(
+            file.dialect, {file.name, mapped->bytes()}, [&](ModuleRecord part) {
+                const bool is_of_job =
+                    file.runs.empty() || std::ranges::binary_search(file.runs, run);
+                ++run;
+                if (done && is_of_job) done = take(std::move(part), file);
+            });
+        if (!file.undecided.empty())
+            sums_.mismatches.push_back(
+                {file.name,
+                 fmt::format("{} has results of the same tests, and nothing says whether "
+                             "one is a retry of the other: say which job each is of, "
+                             "with --job NAME=PATH",
+                             file.undecided)});
         if (unnamed_runs_ > 0)
             sums_.notes.push_back(fmt::format(
                 "{}: {}{}", file.name, unnamed_,
@@ -180,14 +178,38 @@ class Reading {
         for (const auto& mismatch : analysis::account(part).mismatches)
             sums_.mismatches.push_back(
                 {part.path.empty() ? file.name : part.path, mismatch.text()});
-        for (ModuleRecord& module : parsers::split_modules(std::move(part)))
+        for (ModuleRecord& module : parsers::split_modules(std::move(part))) {
+            if (module.path.empty()) module.path = file.name;
+            if (file.repeats && !leave_new_tests(module)) continue;
+            if (!file.shard.empty()) name_by_shard(module, file.shard);
             if (auto seen = take_module(std::move(module), file); !seen) return seen;
+        }
         return {};
     }
 
+    // Whether a file that repeats others has a test that they do not have.
+    bool leave_new_tests(ModuleRecord& record) const {
+        const auto module = modules_.find(record.path);
+        if (module == modules_.end()) return true;
+        std::erase_if(record.cases, [&](const parsers::CaseRecord& test) {
+            return parsers::is_unnamed(test) || module->second.tests.contains(test.id);
+        });
+        record.collected = static_cast<std::int64_t>(record.cases.size());
+        return !record.cases.empty();
+    }
+
+    // "pkg/slow_test [shard 1 of 2]"
+    static void name_by_shard(ModuleRecord& record, const std::string& shard) {
+        const std::string path = fmt::format("{} [shard {}]", record.path, shard);
+        for (auto& test : record.cases)
+            if (test.id.starts_with(record.path)) test.id.replace(0, record.path.size(), path);
+        record.path = path;
+    }
+
     Expected<void> take_module(ModuleRecord record, const ImportedFile& file) {
-        if (record.path.empty()) record.path = file.name;
         Module& module = modules_[record.path];
+        if (repeated_)
+            for (const auto& test : record.cases) module.tests.insert(test.id);
         // Nothing tells that they are the tests of an earlier run: each row is one of its own. But
         // GoogleTest's iterations run the same tests.
         if (std::ranges::any_of(record.cases, parsers::is_unnamed)) {
@@ -221,7 +243,9 @@ class Reading {
     struct Module {
         int attempts = 0;
         int unnamed = 0;  // runs with tests without a name
+        std::set<std::string> tests;  // their ids, if a file repeats others
     };
+    bool repeated_;
     std::map<std::string, Module> modules_;  // by path
     int unnamed_runs_ = 0;                   // of one file: with tests that have no name
     std::string unnamed_;                    // those of the first
@@ -240,9 +264,8 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
                         known_dialects());
     }
     std::vector<ImportedFile> found;
-    std::vector<fs::path> folders;
     std::set<fs::path> taken;
-    for (const std::string& name : what.names) {
+    for (const auto& [name, job] : what.names) {
         const auto files = files_named(name, what.results);
         if (!files) return tl::unexpected(files.error());
         std::error_code error;
@@ -270,17 +293,42 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
                 continue;
             }
             ++known;
-            folders.push_back(file.lexically_normal().parent_path());
-            if (one)
-                found.push_back(std::move(*one->file));
-            else
-                found.push_back({{}, file.string(), {}, {}, {}, describe_unread(one.error())});
+            ImportedFile& added = found.emplace_back();
+            if (one) {
+                added = std::move(*one->file);
+            } else {
+                added.name = file.string();
+                added.unread = describe_unread(one.error());
+            }
+            if (name != kStdin) added.place = fs::absolute(file, error).lexically_normal();
+            added.job = job;
         }
         if (known == 0)
             return fail(ErrorKind::usage, "no results in this folder", known_dialects(), name);
     }
-    tell_names_apart(found, std::move(folders));
     return found;
+}
+
+void tell_names_apart(std::vector<ImportedFile>& files) {
+    std::vector<fs::path> folders;  // without those of shards and attempts
+    for (const ImportedFile& file : files) {
+        fs::path& folder = folders.emplace_back();
+        for (const fs::path& part : file.place.parent_path())
+            if (const auto words = read_place_name(part.string());
+                !words.job.empty() && part != kAttemptsFolder)
+                folder /= words.job;
+    }
+    for (bool longer = true; longer;) {
+        longer = false;
+        std::map<std::string, std::set<fs::path>> named;
+        for (size_t i = 0; i < files.size(); ++i) named[files[i].name].insert(folders[i]);
+        for (size_t i = 0; i < files.size(); ++i) {
+            if (named[files[i].name].size() == 1 || folders[i].filename().empty()) continue;
+            files[i].name.insert(0, folders[i].filename().string() + "/");
+            folders[i] = folders[i].parent_path();
+            longer = true;
+        }
+    }
 }
 
 std::string describe_files(const std::vector<ImportedFile>& files) {
@@ -292,8 +340,12 @@ std::string describe_files(const std::vector<ImportedFile>& files) {
         }
         list.push_back(
             {{"name", file.name}, {"dialect", name_of(file.dialect)}, {"copy", file.log}});
-        for (const parsers::Dialect other : file.also)
-            list.back()["also"].push_back(name_of(other));
+        nlohmann::ordered_json& described = list.back();
+        for (const parsers::Dialect other : file.also) described["also"].push_back(name_of(other));
+        if (!file.runs.empty()) described["runs"] = file.runs;
+        if (!file.shard.empty()) described["shard"] = file.shard;
+        if (file.repeats) described["repeats"] = true;
+        if (!file.undecided.empty()) described["undecided"] = file.undecided;
     }
     return nlohmann::ordered_json{{"imported", list}}.dump(
         -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -319,6 +371,10 @@ Expected<std::vector<ImportedFile>> described_files(const std::string& fingerpri
             for (const nlohmann::ordered_json& name :
                  file.value("also", nlohmann::ordered_json::array()))
                 known.also.push_back(dialect_named(name));
+            known.runs = file.value("runs", std::vector<std::size_t>());
+            known.shard = file.value("shard", std::string());
+            known.repeats = file.value("repeats", false);
+            known.undecided = file.value("undecided", std::string());
         }
     } catch (const nlohmann::ordered_json::exception& error) {
         return fail(ErrorKind::usage,
@@ -331,7 +387,8 @@ Expected<std::vector<ImportedFile>> described_files(const std::string& fingerpri
 Expected<ImportSums> read_imported(const std::vector<ImportedFile>& files,
                                    const std::function<Expected<void>(store::JobResult)>& see) {
     ImportSums sums;
-    Reading reading(sums, see);
+    Reading reading(sums, see,
+                    std::ranges::any_of(files, [](const auto& file) { return file.repeats; }));
     for (const ImportedFile& file : files)
         if (auto read = reading.read(file); !read) return tl::unexpected(read.error());
     return sums;

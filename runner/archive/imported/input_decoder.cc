@@ -1,4 +1,4 @@
-#include "runner/archive/input_decoder.h"
+#include "runner/archive/imported/input_decoder.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

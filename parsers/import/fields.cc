@@ -1,9 +1,12 @@
 #include "parsers/import/fields.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <charconv>
 
 #include "parsers/text.h"
+#include "runner/base/text.h"
 
 namespace compat::parsers {
 
@@ -12,6 +15,17 @@ std::string stem_of(std::string_view file_name) {
     const size_t dot = file_name.rfind('.');
     const bool has_extension = dot != std::string_view::npos && dot > base;
     return valid_utf8(has_extension ? file_name.substr(0, dot) : file_name);
+}
+
+std::string tidy_id(std::string_view id) {
+    static const RE2 kNamed("(at[ _])0x[0-9a-fA-F]+");
+    static const RE2 kBare(R"(\b0x[0-9a-fA-F]{9,16}\b)");
+    std::string out = printable(id);
+    if (out.find("0x") != std::string::npos) {
+        RE2::GlobalReplace(&out, kNamed, "\\10x…");
+        RE2::GlobalReplace(&out, kBare, "0x…");
+    }
+    return out;
 }
 
 double file_seconds(std::string_view text) {

@@ -12,6 +12,9 @@ namespace compat::parsers {
 // importer has put folders in front only of equal names.
 [[nodiscard]] std::string stem_of(std::string_view file_name);
 
+// An id is one line and the same in every run: addresses in it are left out.
+[[nodiscard]] std::string tidy_id(std::string_view id);
+
 // "1,234.5", "0.019s" in seconds. Anything else, or too great for a sum, is 0.
 [[nodiscard]] double file_seconds(std::string_view text);
 

@@ -7,6 +7,7 @@
 #include "parsers/import/finished_run.h"
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/junit/junit_xml.h"
+#include "parsers/import/pytest/report_log.h"
 #include "parsers/import/pytest/text.h"
 #include "parsers/import/torchdevice/torchdevice.h"
 #include "parsers/import/unittest/text.h"
@@ -37,6 +38,7 @@ struct DialectReader {
 constexpr std::array kReaders{
     DialectReader{Dialect::unittest_text, unittest_text_likeness, read_runs<each_unittest_run>},
     DialectReader{Dialect::pytest_text, pytest_text_likeness, read_runs<each_pytest_session>},
+    DialectReader{Dialect::pytest_reportlog, pytest_reportlog_likeness, read_pytest_reportlog},
     DialectReader{Dialect::googletest_text, googletest_text_likeness, read_googletest_text},
     DialectReader{Dialect::googletest_json, googletest_json_likeness, read_googletest_json},
     DialectReader{Dialect::junit_xml, junit_xml_likeness, read_junit_xml},

@@ -16,14 +16,15 @@ namespace compat::parsers {
 enum class Dialect {
     unittest_text,
     pytest_text,
+    pytest_reportlog,
     googletest_text,
     googletest_json,
     junit_xml,
     torchdevice_log,
     torchdevice_json,
 };
-inline constexpr std::array<std::string_view, 7> kDialectNames{
-    "unittest",  "pytest",          "googletest",      "googletest-json",
+inline constexpr std::array<std::string_view, 8> kDialectNames{
+    "unittest",  "pytest",          "pytest-reportlog", "googletest", "googletest-json",
     "junit-xml", "torchdevice-log", "torchdevice-json"};
 [[nodiscard]] constexpr std::string_view name_of(Dialect d) {
     return kDialectNames[static_cast<size_t>(d)];

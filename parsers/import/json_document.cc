@@ -1,8 +1,10 @@
 #include "parsers/import/json_document.h"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "runner/base/line_reader.h"
@@ -12,6 +14,9 @@ namespace compat::parsers {
 namespace {
 
 using nlohmann::json;
+
+// Numbers that Python writes and JSON has not.
+constexpr std::array<std::string_view, 3> kNoNumbers{"NaN", "Infinity", "-Infinity"};
 
 // The text with what the reader would stop at mended, at the same length where it can be.
 std::string mended(std::string_view bytes) {
@@ -33,6 +38,14 @@ std::string mended(std::string_view bytes) {
             continue;
         }
         if (!quoted && c == '{' && before == '}') out += ',';
+        const auto* const none = std::find_if(
+            kNoNumbers.begin(), kNoNumbers.end(),
+            [&](std::string_view word) { return text.compare(i, word.size(), word) == 0; });
+        if (!quoted && none != kNoNumbers.end()) {
+            out += "null";
+            i += none->size() - 1;
+            continue;
+        }
         if (c == '"') quoted = !quoted;
         if (!quoted && !trimmed({&c, 1}).empty()) before = c;
         out += c;
@@ -42,9 +55,9 @@ std::string mended(std::string_view bytes) {
 
 }  // namespace
 
-json read_json(std::string_view bytes, Diagnoser& diagnose) {
+json read_json(std::string_view bytes, Diagnoser& diagnose, size_t offset, std::string_view what) {
     if (json_nests_deeper(bytes)) {
-        diagnose.add(0, "the JSON document nests too deep to be read");
+        diagnose.add(offset, fmt::format("{} nests too deep to be read", what));
         return nullptr;
     }
     json document = json::parse(bytes, nullptr, /*allow_exceptions=*/false);
@@ -52,10 +65,10 @@ json read_json(std::string_view bytes, Diagnoser& diagnose) {
     try {
         return json::parse(mended(bytes));
     } catch (const json::parse_error& error) {
-        diagnose.add(std::min(error.byte, bytes.size()),
-                     "the JSON document cannot be read from here on; nothing of it is");
+        diagnose.add(offset + std::min(error.byte, bytes.size()),
+                     fmt::format("{} cannot be read from here on; nothing of it is", what));
     } catch (const json::exception& error) {
-        diagnose.add(0, valid_utf8(error.what()));
+        diagnose.add(offset, valid_utf8(error.what()));
     }
     return nullptr;
 }

@@ -114,6 +114,13 @@ Failure parse_pytest_failure(std::string_view body, std::string_view root) {
     return failure;
 }
 
+void name_by_message(Failure& failure, std::string_view message) {
+    const size_t first_end = std::min(message.find('\n'), message.size());
+    const Failure named = parse_traceback(message.substr(0, first_end));
+    failure.type = named.type;
+    failure.message = named.message + valid_utf8(message.substr(first_end));
+}
+
 void keep_failure(CaseRecord& c, Failure failure) {
     if (!c.failure) {
         c.failure = std::move(failure);

@@ -13,6 +13,9 @@ namespace compat::parsers {
 // they are printed relative; a function is known where its `def` is among the printed lines.
 [[nodiscard]] Failure parse_pytest_failure(std::string_view body, std::string_view root);
 
+// Takes type and message from "Type: text", whose first line names the type if any does.
+void name_by_message(Failure& failure, std::string_view message);
+
 // Adds a failure to a test's others, in the order in which pytest prints them.
 void keep_failure(CaseRecord& c, Failure failure);
 

@@ -84,7 +84,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Sample{Dialect::googletest_json, "gtest-1.18.0/states.json"},
                       Sample{Dialect::googletest_json, "gtest-1.12.1/environment.json"},
                       Sample{Dialect::torchdevice_log, "torchdevice/overall.log"},
-                      Sample{Dialect::torchdevice_json, "torchdevice/summary.json"}));
+                      Sample{Dialect::torchdevice_json, "torchdevice/summary.json"},
+                      Sample{Dialect::pytest_reportlog, "reportlog-pytest-8.4.2/run.jsonl"}));
 
 class ImportMonsters : public ::testing::TestWithParam<Monster> {};
 
@@ -415,6 +416,34 @@ std::vector<Monster> monsters() {
         {"headings",
          [](size_t size) {
              return filled("#### 1. Failure in `a` (Module: `b`)\n- **Status:** `FAIL`\n", size);
+         }},
+        {"report_log_lines",
+         [](size_t size) {
+             return numbered(R"({"$report_type":"TestReport","nodeid":"a.py::t%","when":"call"})"
+                             "\n",
+                             size);
+         }},
+        {"report_log_reruns",
+         [](size_t size) {
+             return filled(R"({"$report_type":"TestReport","nodeid":"a.py::t","when":"setup",)"
+                           R"("outcome":"rerun"})"
+                           "\n",
+                           size);
+         }},
+        {"report_log_workers",
+         [](size_t size) {
+             return numbered(R"({"$report_type":"TestReport","nodeid":"a.py::t","worker_id":"%"})"
+                             "\n",
+                             size);
+         }},
+        {"report_log_wrong_types",
+         [](size_t size) {
+             return filled(R"({"$report_type":"TestReport","nodeid":"a.py::t","outcome":"failed",)"
+                           R"("location":{"a":1,"b":2,"c":3},"sections":[{"a":1,"b":2},3],)"
+                           R"("longrepr":{"chain":[{"a":1},[1,2,3]],"reprtraceback":{"reprentries")"
+                           R"(:[{"data":{"reprfuncargs":{"args":[{"a":1,"b":2}]}}}]}}})"
+                           "\n",
+                           size);
          }},
         {"great_totals",
          [](size_t) {

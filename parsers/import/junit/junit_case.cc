@@ -85,11 +85,7 @@ Failure pytest_failure(std::string_view text, const char* attribute_text) {
     static const RE2 kQuoted(R"((?s)failed on [^"]*["](.*)["])", RE2::Latin1);
     std::string message;
     if (!RE2::FullMatch(attribute_text, kQuoted, &message)) message = attribute_text;
-    if (message.empty() || pytest_phase(message)) return failure;
-    const size_t first_end = std::min(message.find('\n'), message.size());
-    const Failure named = parse_traceback(std::string_view(message).substr(0, first_end));
-    failure.type = named.type;
-    failure.message = named.message + valid_utf8(std::string_view(message).substr(first_end));
+    if (!message.empty() && !pytest_phase(message)) name_by_message(failure, message);
     return failure;
 }
 

@@ -18,7 +18,6 @@
 #include "parsers/import/origin.h"
 #include "parsers/outcomes.h"
 #include "parsers/text.h"
-#include "runner/base/text.h"
 
 namespace compat::parsers {
 
@@ -68,18 +67,6 @@ Totals sum(const std::optional<Totals>& a, const Totals& b) {
 }
 
 // Results.
-
-// An id is one line and the same in every run.
-std::string tidy(std::string_view id) {
-    static const RE2 kNamed("(at[ _])0x[0-9a-fA-F]+");
-    static const RE2 kBare(R"(\b0x[0-9a-fA-F]{9,16}\b)");
-    std::string out = printable(id);
-    if (out.find("0x") != std::string::npos) {
-        RE2::GlobalReplace(&out, kNamed, "\\10x…");
-        RE2::GlobalReplace(&out, kBare, "0x…");
-    }
-    return out;
-}
 
 // The state of a test by its worst outcome.
 int badness(State state) {
@@ -137,10 +124,10 @@ class Part {
         static const RE2 kColons("::");
         if (found.path.find("::") != std::string::npos)
             RE2::GlobalReplace(&found.path, kColons, ".");
-        found.path = tidy(found.path);
+        found.path = tidy_id(found.path);
         if (std::string& name = found.test.name; writer_ == JunitWriter::pytest)
             name = fmt::format("{}::{}", found.path, found.test.id);
-        found.test.id = tidy(fmt::format("{}::{}", found.path, found.test.id));
+        found.test.id = tidy_id(fmt::format("{}::{}", found.path, found.test.id));
         const auto known = last_.find(found.test.id);
         if (!found.subtest.empty()) return add_subtest(std::move(found));
         if (known == last_.end() || !joins(known->second, found, element))

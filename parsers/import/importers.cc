@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "parsers/import/ctrf/ctrf.h"
 #include "parsers/import/finished_run.h"
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/junit/junit_xml.h"
@@ -44,6 +45,7 @@ constexpr std::array kReaders{
     DialectReader{Dialect::junit_xml, junit_xml_likeness, read_junit_xml},
     DialectReader{Dialect::torchdevice_log, torchdevice_log_likeness, read_torchdevice_log},
     DialectReader{Dialect::torchdevice_json, torchdevice_json_likeness, read_torchdevice_json},
+    DialectReader{Dialect::ctrf, ctrf_likeness, read_ctrf},
 };
 
 bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }

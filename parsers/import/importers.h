@@ -22,10 +22,11 @@ enum class Dialect {
     junit_xml,
     torchdevice_log,
     torchdevice_json,
+    ctrf,
 };
-inline constexpr std::array<std::string_view, 8> kDialectNames{
+inline constexpr std::array<std::string_view, 9> kDialectNames{
     "unittest",  "pytest",          "pytest-reportlog", "googletest", "googletest-json",
-    "junit-xml", "torchdevice-log", "torchdevice-json"};
+    "junit-xml", "torchdevice-log", "torchdevice-json", "ctrf"};
 [[nodiscard]] constexpr std::string_view name_of(Dialect d) {
     return kDialectNames[static_cast<size_t>(d)];
 }

@@ -54,6 +54,7 @@ void set_list(JsonText& to, std::string_view key, const std::vector<std::string>
 void ctrf_extra(JsonText& to, const CaseView& test) {
     set_list(to, "marks", test.marks);
     to.member("pseudo", test.pseudo);
+    if (test.tests != 1) to.member("tests", test.tests);
     set_given(to, "reason", test.reason);
     set_given(to, "log", test.log);
     set_given(to, "url", test.url);
@@ -69,7 +70,9 @@ void ctrf_extra(JsonText& to, const CaseView& test) {
                                       {"reason", test.expectation->reason},
                                       {"issue", test.expectation->issue}});
     const auto subtest = [](const SubtestView& sub) {
-        return Json{{"id", sub.id}, {"state", name_of(sub.state)}};
+        Json out{{"id", sub.id}, {"state", name_of(sub.state)}};
+        set_given(out, "reason", sub.reason);
+        return out;
     };
     if (!test.subtests.empty()) to.member("subtests", list_of(test.subtests, subtest));
 }

@@ -85,7 +85,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Sample{Dialect::googletest_json, "gtest-1.12.1/environment.json"},
                       Sample{Dialect::torchdevice_log, "torchdevice/overall.log"},
                       Sample{Dialect::torchdevice_json, "torchdevice/summary.json"},
-                      Sample{Dialect::pytest_reportlog, "reportlog-pytest-8.4.2/run.jsonl"}));
+                      Sample{Dialect::pytest_reportlog, "reportlog-pytest-8.4.2/run.jsonl"},
+                      Sample{Dialect::ctrf, "ctrf/pytest.json"},
+                      Sample{Dialect::ctrf, "ctrf/playwright.json"}));
 
 class ImportMonsters : public ::testing::TestWithParam<Monster> {};
 
@@ -444,6 +446,16 @@ std::vector<Monster> monsters() {
                            R"(:[{"data":{"reprfuncargs":{"args":[{"a":1,"b":2}]}}}]}}})"
                            "\n",
                            size);
+         }},
+        {"ctrf_suites",
+         [](size_t size) {
+             return R"({"results":{"tests":[{"name":"a","suite":")" + filled("a > ", size) +
+                    R"("}]}})";
+         }},
+        {"ctrf_attempts",
+         [](size_t size) {
+             return R"({"results":{"tests":[{"name":"a","status":"passed","retryAttempts":[)" +
+                    filled(R"({"status":"failed"},)", size) + R"({}]}]}})";
          }},
         {"great_totals",
          [](size_t) {

@@ -3,7 +3,10 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "parsers/import/fields.h"
+#include "parsers/import/importers.h"
 #include "reports/ci/ctrf.h"
 #include "tests/reports/ci_sample.h"
 #include "tests/support/temp_tree.h"
@@ -88,6 +91,54 @@ TEST_F(CtrfTest, HostileTextStaysJson) {
 TEST_F(CtrfTest, ARunWithoutTestsIsWhole) {
     stored.modules.clear();
     EXPECT_TRUE(render().at("results").at("tests").empty());
+}
+
+// Its import has the ids, states, attempts, sub-tests and failures of the run that it is of.
+TEST_F(CtrfTest, IsReadBack) {
+    std::set<parsers::State> states;
+    for (const char* framework : {"unittest", "pytest"}) {
+        stored.info.framework = framework;
+        // The second attempt passes and crashes.
+        parsers::CaseRecord& again = stored.modules[0].attempts.back().record.cases[0];
+        again.state = states.empty() ? parsers::State::passed : parsers::State::crashed;
+        const std::string bytes = render().dump();
+        EXPECT_EQ(parsers::recognise(parsers::signs_in(bytes)), parsers::Dialect::ctrf);
+        std::map<std::string, parsers::CaseRecord> read, before;
+        const auto said = parsers::read_result_file(parsers::Dialect::ctrf, {"ctrf.json", bytes},
+                                                    [&](parsers::ModuleRecord part) {
+                                                        EXPECT_EQ(part.framework, framework);
+                                                        before.merge(read);
+                                                        read.clear();
+                                                        for (parsers::CaseRecord& c : part.cases)
+                                                            read.emplace(c.id, std::move(c));
+                                                    });
+        for (const parsers::Diagnostic& diagnostic : said)
+            EXPECT_THAT(diagnostic.message, HasSubstr("its counts do not add up"));
+        size_t tests = 0;
+        for (const ModuleView& module : model.modules)
+            for (const CaseView& test : module.cases) {
+                ++tests;
+                const auto it = read.find(parsers::tidy_id(test.id));
+                ASSERT_NE(it, read.end()) << test.id;
+                const parsers::CaseRecord& c = it->second;
+                states.insert(test.state);
+                EXPECT_EQ(c.state, test.state) << test.id;
+                EXPECT_EQ(c.pseudo, test.pseudo) << test.id;
+                EXPECT_EQ(c.tests, test.tests) << test.id;
+                EXPECT_EQ(c.location.line, test.line) << test.id;
+                EXPECT_EQ(before.contains(it->first), test.attempts.size() > 1) << test.id;
+                if (test.failure) {
+                    EXPECT_EQ(c.failure->type, test.failure->type) << test.id;
+                }
+                ASSERT_EQ(c.subcases.size(), test.subtests.size()) << test.id;
+                for (size_t i = 0; i < c.subcases.size(); ++i) {
+                    EXPECT_EQ(test.id + " " + c.subcases[i].label, test.subtests[i].id);
+                    EXPECT_EQ(c.subcases[i].state, test.subtests[i].state);
+                }
+            }
+        EXPECT_EQ(read.size(), tests);
+    }
+    EXPECT_EQ(states.size(), parsers::kStateNames.size());
 }
 
 }  // namespace

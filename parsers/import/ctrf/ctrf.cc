@@ -17,6 +17,7 @@
 #include "parsers/import/doubt.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/json_document.h"
+#include "parsers/import/origin.h"
 #include "parsers/import/pytest_failure.h"
 #include "parsers/import/unnamed.h"
 #include "parsers/jsonl.h"
@@ -29,6 +30,8 @@ namespace compat::parsers {
 namespace {
 
 using nlohmann::json;
+
+constexpr double kLatestMs = 1e14;  // since 1970
 
 constexpr std::array<std::string_view, 5> kStatuses{"passed", "failed", "skipped", "pending",
                                                     "other"};
@@ -189,8 +192,8 @@ void set_result(CaseRecord& c, const json& test, const json& raw, const CtrfWrit
     c.phase = of_load ? Phase::load : known ? known->phase : Phase::call;
     c.started = !writer.runner || c.state != State::not_run;
     c.duration_s = std::clamp(number_at(test, "duration") / 1000, 0.0, 1e9);
-    constexpr double kFirst = 1e11, kLatest = 1e14;  // Playwright's are seconds
-    if (const double start = number_at(test, "start"); start > kFirst && start < kLatest)
+    constexpr double kFirst = 1e11;  // Playwright's are seconds
+    if (const double start = number_at(test, "start"); start > kFirst && start < kLatestMs)
         c.started_ms = std::llround(start);
     if (writer.runner)
         c.reason = string_at(extra, "reason");
@@ -269,6 +272,23 @@ CtrfWriter ctrf_writer(const json& results) {
     return writer;
 }
 
+Origin ctrf_origin(const json& results) {
+    const json& environment = child_at(results, "environment");
+    const json& summary = child_at(results, "summary");
+    Origin origin;
+    origin.host = string_at(environment, "osPlatform");
+    origin.job = string_at(environment, "testEnvironment");
+    for (const auto& [name, value] : child_at(environment, "extra").items())
+        if (value.is_string() || value.is_number())
+            take_property(origin, name, value.is_string() ? value.get<std::string>() : value.dump());
+    const double start = number_at(summary, "start"), stop = number_at(summary, "stop");
+    if (start > 0 && stop >= start && stop < kLatestMs) {
+        origin.started_ms = std::llround(start);
+        origin.ended_ms = std::llround(stop);
+    }
+    return origin;
+}
+
 void check_summary(const json& summary, const std::array<std::int64_t, kStatuses.size()>& counts,
                    Diagnoser& diagnose) {
     const auto check = [&](std::string_view word, std::int64_t ours) {
@@ -303,6 +323,7 @@ std::vector<Diagnostic> read_ctrf(const ResultFile& file, const SeePart& see) {
     record.framework = writer.framework;
     if (!writer.runner) record.framework_version = string_at(child_at(results, "tool"), "version");
     record.from_text = record.ready = record.finished = true;
+    record.origin = ctrf_origin(results);
     std::vector<std::vector<CaseRecord>> earlier;
     std::array<std::int64_t, kStatuses.size()> counts{};
     for (const json& test : results["tests"]) {

@@ -5,6 +5,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
@@ -73,6 +74,19 @@ bool is_text(parsers::Dialect dialect) {
     return dialect == unittest_text || dialect == pytest_text || dialect == googletest_text;
 }
 
+// Where the file says no time of the run, its tests may.
+Origin origin_of(const ModuleRecord& part) {
+    Origin said = part.origin;
+    if (said.started_ms) return said;
+    for (const auto& test : part.cases) {
+        if (!test.started_ms) continue;
+        const std::int64_t ended = *test.started_ms + std::llround(test.duration_s * 1000);
+        said.started_ms = std::min(said.started_ms.value_or(*test.started_ms), *test.started_ms);
+        said.ended_ms = std::max(said.ended_ms.value_or(ended), ended);
+    }
+    return said;
+}
+
 class Jobs {
   public:
     explicit Jobs(std::vector<ImportedFile> files) : files_(std::move(files)) {}
@@ -109,7 +123,7 @@ class Jobs {
     }
 
     void add_run(const ModuleRecord& part, std::size_t file, std::size_t first, std::size_t run) {
-        Origin said = part.origin;
+        const Origin said = origin_of(part);
         auto unit = std::find_if(units_.begin() + static_cast<std::ptrdiff_t>(first), units_.end(),
                                  [&](const Unit& known) {
                                      return known.said_of_all() ==

@@ -130,6 +130,10 @@ FrameworkSummary junit_totals(const ModuleRecord& record, bool by_outcome) {
     for (const CaseRecord& c : record.cases) {
         if (!is_in_totals(c, record.framework)) continue;
         if (!by_outcome) {
+            if (is_prevented_by_setup(c, record.framework)) {
+                ++at(counts, State::passed);
+                continue;
+            }
             ++at(counts, c.state);
             disabled += !c.started && c.state == State::skipped ? 1 : 0;
             continue;

@@ -84,14 +84,14 @@ TEST_P(JunitTotals, ARemovedTestIsNoticed) {
     while (RE2::FindAndConsume(&rest, element, &found)) {
         std::string copy = bytes;
         copy.erase(static_cast<size_t>(found.data() - bytes.data()), found.size());
-        const bool outside = found.find("<testcase name=\"\"") != re2::StringPiece::npos;
         const auto all = read(copy);
         bool noticed = !mismatches(copy).empty();
         for (const ModuleRecord& part : all.parts)
             for (const parsers::Diagnostic& d : part.diagnostics)
                 noticed = noticed || d.message.starts_with("its totals count 10 more");
         // GoogleTest's totals leave out failures outside of tests.
-        EXPECT_EQ(noticed, !outside) << std::string(found.substr(0, 200));
+        const bool outside = found.find("<testcase name=\"\"") != re2::StringPiece::npos;
+        EXPECT_TRUE(noticed || outside) << std::string(found.substr(0, 200));
     }
 }
 

@@ -54,6 +54,11 @@ std::string one_line(const std::string& text) {
     return out;
 }
 
+// In a run that a global set-up skipped: "passed" by the JSON.
+bool never_began(const json& test) {
+    return test.at("timestamp").get<std::string>().starts_with("1970-");
+}
+
 std::map<std::string, Wanted> model_of(const json& document) {
     std::map<std::string, Wanted> model;
     for (const json& suite : document.at("testsuites"))
@@ -64,6 +69,7 @@ std::map<std::string, Wanted> model_of(const json& document) {
             wanted.state = test.at("status") == "NOTRUN"    ? "skipped"
                            : test.contains("failures")      ? "failed"
                            : test.at("result") == "SKIPPED" ? "skipped"
+                           : never_began(test)              ? "skipped"
                                                             : "passed";
             for (const json& failure : test.value("failures", json::array()))
                 wanted.failures.push_back(one_line(failure.at("failure")));
@@ -118,7 +124,7 @@ TEST_P(GoogletestGolden, TextIsWhatTheBinarySays) {
         EXPECT_TRUE(part.finished);
         EXPECT_TRUE(analysis::account(part).closed());
         if (is_kind(golden, "skipping")) {
-            // Tests that a global set-up skips are passed in the JSON, and have no line.
+            // Tests that a global set-up skips have no line.
             ASSERT_EQ(part.cases.size(), 1u);
             EXPECT_EQ(part.cases[0].reason, "2 skipped, unnamed");
         } else {
@@ -164,8 +170,18 @@ TEST_P(GoogletestGolden, JsonIsWhatTheBinarySays) {
     const ModuleRecord& part = all.parts[0];
     EXPECT_EQ(part.path, "out/bin");
     EXPECT_TRUE(part.finished);
-    EXPECT_TRUE(analysis::account(part).closed());
-    EXPECT_THAT(part.diagnostics, ElementsAre());
+    // Its suites' failures are in the JSON since 1.16: before, a suite whose tests never began is a
+    // doubt.
+    const bool doubtful = is_kind(golden, "states") && golden.version == "1.12.1" &&
+                          bytes.find("BrokenSetUp") != bytes.npos;
+    EXPECT_EQ(analysis::account(part).closed(), !doubtful);
+    ASSERT_EQ(part.diagnostics.size(), doubtful ? 1u : 0u);
+    if (doubtful) {
+        EXPECT_EQ(
+            part.diagnostics[0].message,
+            "ambiguous: 2 tests of BrokenSetUp never began: SetUpTestSuite failed or skipped, "
+            "and this file does not say which; import the binary's log as well");
+    }
     const json document = json_of(bytes);
     expect_model(part, model_of(document));
     for (const CaseRecord& test : part.cases) {

@@ -9,6 +9,7 @@
 #include "parsers/diagnosis/traceback.h"
 #include "parsers/import/fields.h"
 #include "parsers/import/gtest/googletest.h"
+#include "parsers/import/gtest/unwritten.h"
 #include "parsers/import/importers.h"
 #include "parsers/import/pytest_failure.h"
 #include "parsers/python_repr.h"
@@ -393,6 +394,11 @@ class CaseReader {
             set_googletest_result(test, State::failed, std::move(failures));
         } else if (result == "skipped" || node_.child("skipped")) {
             set_googletest_result(test, State::skipped, all("skipped", true));
+        } else if (!googletest_began(node_)) {
+            test.state = State::skipped;
+            test.reason = "a global set-up kept it from beginning";
+            test.started = false;
+            test.phase = Phase::module_setup;
         }
         if (test.failure) test.failure->traceback += output();
     }

@@ -14,6 +14,7 @@
 
 #include "parsers/import/case_table.h"
 #include "parsers/import/fields.h"
+#include "parsers/import/gtest/unwritten.h"
 #include "parsers/import/junit/junit_case.h"
 #include "parsers/import/origin.h"
 #include "parsers/outcomes.h"
@@ -119,6 +120,7 @@ class Part {
     }
 
     void add_test(xml_node element) {
+        if (writer_ == JunitWriter::googletest) unwritten_.see(element);
         JunitCase found = junit_case(writer_, element);
         if (found.path.empty()) found.path = stem_;
         static const RE2 kColons("::");
@@ -148,6 +150,7 @@ class Part {
         number_repeated_ids(record_.cases);
         record_.collected = static_cast<std::int64_t>(record_.cases.size());
         set_closing(root, broken_off);
+        unwritten_.add_to(record_, offset_);
         if (broken_off) {
             record_.outcome = ModuleOutcome::interrupted;
             record_.reason = "its file breaks off";
@@ -261,6 +264,7 @@ class Part {
     int hosts_ = 0;  // suites that name one
     size_t offset_ = 0;
     std::int64_t joined_ = 0;
+    GoogletestUnwritten unwritten_;
     std::unordered_map<std::string, Last> last_;  // by id without a "#2"
 };
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/attempt.h"
+#include "parsers/import/gtest/log_and_file.h"
 #include "parsers/import/lines.h"
 #include "parsers/import/unnamed.h"
 #include "parsers/text.h"
@@ -125,6 +126,23 @@ class Reading {
             bool repeated)
         : sums_(sums), see_(see), repeated_(repeated) {}
 
+    // GoogleTest's logs come last: they complete its other files.
+    Expected<void> read_all(const std::vector<ImportedFile>& files) {
+        has_googletest_logs_ = std::ranges::any_of(files, is_googletest_log);
+        for (const bool logs : {false, true})
+            for (file_ = 0; file_ < files.size(); ++file_)
+                if (is_googletest_log(files[file_]) == logs)
+                    if (auto done = read(files[file_]); !done) return done;
+        for (auto& [part, file] : of_googletest_.take_rest())
+            if (auto taken = take_part(std::move(part), files[file]); !taken) return taken;
+        return {};
+    }
+
+  private:
+    static bool is_googletest_log(const ImportedFile& file) {
+        return file.dialect == parsers::Dialect::googletest_text;
+    }
+
     Expected<void> read(const ImportedFile& file) {
         if (!file.unread.empty()) {
             sums_.mismatches.push_back({file.name, "it was not read: " + file.unread});
@@ -172,8 +190,19 @@ class Reading {
         return done;
     }
 
-  private:
     Expected<void> take(ModuleRecord part, const ImportedFile& file) {
+        if (is_framework(part.framework, Framework::gtest)) {
+            if (is_googletest_log(file)) {
+                part = of_googletest_.completed(std::move(part), file.name);
+            } else if (has_googletest_logs_) {
+                of_googletest_.hold(std::move(part), file.name, file_, file.dialect);
+                return {};
+            }
+        }
+        return take_part(std::move(part), file);
+    }
+
+    Expected<void> take_part(ModuleRecord part, const ImportedFile& file) {
         sums_.frameworks.insert(part.framework);
         for (const auto& mismatch : analysis::account(part).mismatches)
             sums_.mismatches.push_back(
@@ -247,6 +276,9 @@ class Reading {
     };
     bool repeated_;
     std::map<std::string, Module> modules_;  // by path
+    parsers::GoogletestFiles of_googletest_;
+    bool has_googletest_logs_ = false;
+    size_t file_ = 0;                        // the number of the file that is read
     int unnamed_runs_ = 0;                   // of one file: with tests that have no name
     std::string unnamed_;                    // those of the first
 };
@@ -387,10 +419,9 @@ Expected<std::vector<ImportedFile>> described_files(const std::string& fingerpri
 Expected<ImportSums> read_imported(const std::vector<ImportedFile>& files,
                                    const std::function<Expected<void>(store::JobResult)>& see) {
     ImportSums sums;
-    Reading reading(sums, see,
-                    std::ranges::any_of(files, [](const auto& file) { return file.repeats; }));
-    for (const ImportedFile& file : files)
-        if (auto read = reading.read(file); !read) return tl::unexpected(read.error());
+    const bool repeated = std::ranges::any_of(files, &ImportedFile::repeats);
+    if (auto read = Reading(sums, see, repeated).read_all(files); !read)
+        return tl::unexpected(read.error());
     return sums;
 }
 

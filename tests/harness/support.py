@@ -130,7 +130,7 @@ def check_invariants(lines, module, root):
         elif event == "end":
             assert id in announced and id not in ended
             assert line["duration_s"] >= 0
-            assert line["state"] in "passed failed errored skipped xfailed xpassed".split()
+            assert line["state"] in "passed failed errored skipped xfailed xpassed crashed".split()
             ended.add(id)
         elif event == "finish":
             assert line is own[-1]

@@ -446,6 +446,33 @@ def test_subtests_have_events_of_their_own(pytest_python, root):
     ]
 
 
+# The report that pytest-forked makes of a test whose process died.
+FORKED = """
+import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item):
+    text = "%s:3: running the test CRASHED with signal 11 (SIGSEGV)" % item.path
+    report = pytest.TestReport(item.nodeid, item.location, {}, "failed", text, "???")
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+"""
+
+
+def test_a_forked_process_that_died_is_a_crash(pytest_python, root):
+    support.write(root, {"tests/test_a.py": "def test_x():\n    pass\n", "conftest.py": FORKED})
+    result = run(pytest_python, "pytest", root, "tests/test_a.py")
+    (end,) = result.of("end")
+    assert (end["state"], end["phase"]) == ("crashed", "call")
+    assert end["reason"] == "running the test CRASHED with signal 11 (SIGSEGV)"
+    assert end["failure"]["message"] == end["reason"]
+    assert end["failure"]["counted"] == "failed"  # as pytest's closing line has it
+    assert result.of("finish")[0]["closing"].startswith("1 failed")
+
+
 def test_ids_do_not_depend_on_pytests_rootdir(pytest_python, root):
     """Ids start with the module's path in the plan, whatever pytest's rootdir is."""
     support.write(

@@ -153,7 +153,6 @@ class PytestFinish {
         add_summaries();
         add_sections();
         add_summarised();
-        add_crashes();
         if (!facts_.module.empty() && facts_.skipped_modules > 0)
             facts_.outcomes[module_case(facts_.module)].call = State::skipped;
         add_internal_error(diagnostics);
@@ -176,7 +175,8 @@ class PytestFinish {
                 c.call_state = State::passed;
             else if (in_teardown)
                 ++untold_calls_;
-        } else if (c.state != State::failed && (outcomes.errored || !c.subcases.empty())) {
+        } else if (c.state != State::failed && c.state != State::crashed &&
+                   (outcomes.errored || !c.subcases.empty())) {
             c.call_state = c.state;
             c.state = outcomes.errored ? State::errored : State::failed;
             if (outcomes.errored) c.phase = Phase::teardown;
@@ -229,6 +229,20 @@ class PytestFinish {
         Failure failure = failure_in(section.body, section.end);
         failure.phase = owner.phase;
         failure.counted = owner.phase == Phase::call ? State::failed : State::errored;
+        // A worker of pytest-xdist's, whose heading names no test, or a process of pytest-forked's.
+        static const Pattern death(
+            R"re((worker '.*' crashed while running (?:'(.*)'|"(.*)"))|.*: (running the test )re"
+            R"re((?:CRASHED with signal|EXITED with status) .*))re");
+        const auto died = death.match(failure.message);
+        if (died && ((*died)[4].empty() || owner.kind == PytestOwner::Kind::test)) {
+            const auto& [all, worker, node, quoted, forked, _5, _6] = *died;
+            if (!worker.empty()) owner.test = facts_.place_of(node.empty() ? quoted : node);
+            CaseRecord& c = facts_.cases[owner.test];
+            c.reason = failure.message = std::string(worker.empty() ? forked : worker);
+            c.failure = std::move(failure);
+            facts_.outcomes[owner.test] = {.call = State::crashed};
+            return;
+        }
         if (owner.kind == PytestOwner::Kind::module) {
             const size_t i = module_case(owner.name);
             facts_.outcomes[i].errored = true;
@@ -278,19 +292,6 @@ class PytestFinish {
                        c.failure->message.starts_with(failure.message)) {
                 c.failure->type = failure.type;
             }
-        }
-    }
-
-    void add_crashes() {
-        for (const auto& [node, message] : facts_.crashes) {
-            const size_t i = facts_.place_of(node);
-            CaseRecord& c = facts_.cases[i];
-            facts_.outcomes[i] = {};
-            facts_.outcomes[i].call = State::crashed;
-            c.reason = message;
-            if (!c.failure) c.failure.emplace();
-            c.failure->message = message;
-            c.failure->counted = State::failed;
         }
     }
 

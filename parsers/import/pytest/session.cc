@@ -101,14 +101,6 @@ void PytestSession::take_summary(std::string_view line) {
     if (auto summary = pytest_summary_of(line)) summaries.push_back(std::move(*summary));
 }
 
-// "worker 'gw1' crashed while running 'tests/test_a.py::test_x'" of pytest-xdist.
-void PytestSession::take_crash(std::string_view line) {
-    static const Pattern crash(".*' crashed while running '([^']*::[^']*)'.*");
-    if (line.find("' crashed while ") == std::string_view::npos) return;
-    if (const auto found = crash.match(line))
-        crashes.push_back({valid_utf8((*found)[1]), valid_utf8(trimmed(line))});
-}
-
 bool PytestSession::take_break(const PytestEvent& event, size_t offset) {
     if (event.kind == PytestEvent::Kind::stopped) {
         stopped = valid_utf8(event.rest);

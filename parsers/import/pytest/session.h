@@ -55,8 +55,7 @@ struct PytestSession {
     std::int64_t broken_subtests = 0;      // that have lines
     std::vector<Section> sections;
     std::vector<PytestSummary> summaries;
-    std::vector<std::pair<std::string, std::string>> crashes;  // of xdist: test, message
-    std::string stopped;                                       // "stopping after 1 failures"
+    std::string stopped;  // "stopping after 1 failures"
     std::string internal_error;
     size_t internal_at = 0;
     std::optional<size_t> conftest;  // where that broke
@@ -81,7 +80,6 @@ struct PytestSession {
     void open_section(std::string_view heading, size_t offset, size_t body);
     void close_section(size_t end);
     void take_summary(std::string_view line);
-    void take_crash(std::string_view line);
     // Takes what broke or stopped the session as a whole; false: it is nothing of that kind.
     bool take_break(const PytestEvent& event, size_t offset);
 

@@ -144,11 +144,8 @@ class PytestReader {
             if (rank_ != kErrors && rank_ != kFailures && rank_ != kSummary) return;
             session_.open_section(event.rest, offset_, after_);
             stage_ = Stage::sections;
-        } else if (!session_.take_break(event, offset_)) {
-            if (stage_ == Stage::summary)
-                session_.take_summary(event.line);
-            else
-                session_.take_crash(event.line);
+        } else if (!session_.take_break(event, offset_) && stage_ == Stage::summary) {
+            session_.take_summary(event.line);
         }
     }
 

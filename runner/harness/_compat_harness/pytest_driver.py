@@ -21,6 +21,9 @@ IN_PYTHON = True
 # The usage text that precedes argparse's error message.
 _USAGE = re.compile(r"\Ausage: .*?^\S+: error: ", re.S | re.M)
 
+# pytest-forked's report of a test whose process ended has a phase of its own.
+_DEATH = re.compile(r".*: (running the test (?:CRASHED with signal|EXITED with status) .*)", re.S)
+
 # Reorder or repeat tests, which the runner does itself. Unregistered only after option parsing, so
 # that their options in the suite's configuration stay valid.
 _UNWANTED_PLUGINS = ("randomly", "pytest_randomly", "rerunfailures", "pytest_rerunfailures")
@@ -255,6 +258,10 @@ class _Plugin:
                     "phase": phase,
                     "frames": [],
                 }
+            death = _DEATH.fullmatch(failure["message"])
+            if death is not None and phase not in ("setup", "call", "teardown"):
+                failure.update(message=death[1], phase="call")
+                return Outcome("crashed", "call", death[1], failure)
             return Outcome("failed" if phase == "call" else "errored", phase, None, failure)
         if report.skipped:
             if xfail is None:

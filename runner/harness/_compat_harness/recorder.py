@@ -15,6 +15,7 @@ from _compat_harness.events import clean
 FAILING = ("failed", "errored")
 # States that count towards `maxfail`. In unittest an unexpected success fails the run.
 BROKEN = FAILING + ("crashed", "timed_out")
+_COUNTED = {"crashed": "failed"}
 BROKEN_IN_UNITTEST = BROKEN + ("xpassed",)
 
 # Addresses differ from run to run: `<function f at 0x7f…>`, also inside a generated name.
@@ -216,7 +217,8 @@ def verdict(outcomes):
     reported = [o for o in own if o.failure is not None]
     if failing:
         reported = [o for o in reported if o.state in FAILING]
-    failures = [dict(o.failure, counted=o.state) for o in reported]
+    # A framework that outlives the crash counts a failure.
+    failures = [dict(o.failure, counted=_COUNTED.get(o.state, o.state)) for o in reported]
     if failures and failures[0]["counted"] == decisive.state:
         del failures[0]["counted"]  # equals the state: redundant
     return {

@@ -214,6 +214,16 @@ TEST(PytestReportLogLines, ATestWithASubTestThatFailedIsFailed) {
     EXPECT_EQ(test.state, State::failed);
     EXPECT_EQ(test.call_state, State::passed);
     EXPECT_EQ(test.failure->counted, State::errored);
+    // A failure that was expected after it is none of the test's.
+    const ImportedParts expected =
+        read(start() +
+             lines({report("test_s", "setup"), subtest("failed", context),
+                    report("test_s", "call", "skipped", {{"wasxfail", "whole"}}),
+                    report("test_s", "teardown")}) +
+             finish(1));
+    EXPECT_EQ(expected.parts.at(0).cases.at(0).state, State::failed);
+    EXPECT_EQ(expected.parts.at(0).cases.at(0).call_state, State::xfailed);
+    EXPECT_FALSE(expected.parts.at(0).cases.at(0).failure);
 }
 
 TEST(PytestReportLogLines, AFileThatIsCutOffNamesTheTestThatHadBegun) {

@@ -278,9 +278,11 @@ Origin ctrf_origin(const json& results) {
     Origin origin;
     origin.host = string_at(environment, "osPlatform");
     origin.job = string_at(environment, "testEnvironment");
-    for (const auto& [name, value] : child_at(environment, "extra").items())
-        if (value.is_string() || value.is_number())
-            take_property(origin, name, value.is_string() ? value.get<std::string>() : value.dump());
+    for (const json* object : {&environment, &child_at(environment, "extra")})
+        for (const auto& [name, value] : object->items())
+            if (value.is_string() || value.is_number())
+                take_property(origin, name,
+                              value.is_string() ? value.get<std::string>() : value.dump());
     const double start = number_at(summary, "start"), stop = number_at(summary, "stop");
     if (start > 0 && stop >= start && stop < kLatestMs) {
         origin.started_ms = std::llround(start);

@@ -239,15 +239,15 @@ void settle(CaseRecord& test, std::vector<Report> reports) {
     test.state = decisive->state;
     test.phase = decisive->phase;
     test.reason = decisive->reason;
-    if (test.state != State::crashed &&
-        std::ranges::any_of(test.subcases, is_failure, &SubCase::state)) {
+    const bool subtest_broke = std::ranges::any_of(test.subcases, is_failure, &SubCase::state);
+    if (subtest_broke && test.state != State::crashed) {
         test.state = State::failed;
         test.phase = Phase::call;
     }
     if (own != test.state) test.call_state = own;
     for (Report& report : reports) {
         if (test.reason.empty()) test.reason = report.reason;
-        if (!report.failure || (broke && !breaks(report.state))) continue;
+        if (!report.failure || ((broke || subtest_broke) && !breaks(report.state))) continue;
         report.failure->counted = report.state == State::crashed ? State::failed : report.state;
         if (!test.failure && report.failure->counted == test.state) report.failure->counted.reset();
         if (test.failure)

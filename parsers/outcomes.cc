@@ -67,8 +67,20 @@ void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view f
     if (c.failure) count(*c.failure, c.failure->counted.value_or(c.state));
     for (const Failure& more : c.also) count(more, counted_state(more, framework));
     if (!own_counted) counts[own] += c.tests;
+    const bool skips = is_framework(framework, Framework::unittest);
+    // pytest counts a skip in the tear-down beside the call.
+    if (!skips && c.state == State::skipped && own == State::passed) ++counts[State::skipped];
     for (const SubCase& sub : c.subcases)
-        if (is_failure(sub.state) || sub.state == State::skipped) ++counts[sub.state];
+        if (is_failure(sub.state) || (skips && sub.state == State::skipped)) ++counts[sub.state];
+}
+
+OutcomeCounts optional_outcomes(const ModuleRecord& record) {
+    OutcomeCounts counts{};
+    if (!is_framework(record.framework, Framework::pytest)) return counts;
+    for (const CaseRecord& c : record.cases)
+        for (const SubCase& sub : c.subcases)
+            if (sub.state != State::passed && !is_failure(sub.state)) ++counts[sub.state];
+    return counts;
 }
 
 }  // namespace compat::parsers

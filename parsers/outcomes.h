@@ -26,8 +26,12 @@ struct OutcomeCounts : std::array<std::int64_t, kStateNames.size()> {
 [[nodiscard]] bool has_failure(const CaseRecord& test, State counted);
 
 // Adds what the framework counts for one case: the outcome of its call, each failure, and its
-// sub-tests that broke or were skipped.
+// sub-tests that broke, under unittest also those that were skipped.
 void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view framework);
+
+// Sub-tests that pytest counts or not, by its version and its verbosity: the skipped, xfailed and
+// xpassed ones.
+[[nodiscard]] OutcomeCounts optional_outcomes(const ModuleRecord& record);
 
 // The row of tests that a text counts and does not name: it stands for any number of them
 // (parsers/import/unnamed.h).

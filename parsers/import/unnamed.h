@@ -15,7 +15,8 @@ namespace compat::parsers {
 inline constexpr std::int64_t kGreatestCount = 1'000'000'000'000;
 
 // The outcomes that the record's closing counts and its cases do not have.
-// Where each test has a line, only skips: of modules, fixtures and sub-tests, which have none.
+// Where each test has a line, only skips and expected failures: of modules, fixtures and sub-tests,
+// which may have none.
 [[nodiscard]] OutcomeCounts counts_beyond_cases(const ModuleRecord& record, bool each_has_line);
 
 struct UnnamedTests {

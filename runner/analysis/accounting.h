@@ -46,8 +46,8 @@ struct ModuleAccounting {
 //    clean-up of it is one more.
 //  - Each failure of a test counts: its own, its tear-down's and those of its sub-tests. A skipped
 //    test with a broken tear-down counts as both.
-//  - pytest counts the outcome of the call and each broken set-up or tear-down. Failed and skipped
-//    sub-tests count beside their test; our totals have no passed sub-tests.
+//  - pytest counts the outcome of the call and each broken set-up or tear-down. Failed sub-tests
+//    count beside their test, skipped and xfailed ones may; our totals have no sub-tests.
 //  - GoogleTest and CTest count the tests that they began, so no disabled one. GoogleTest counts
 //    tests that a global set-up prevented as passed.
 //  - A closing line with the word "tests" is the totals of a JUnit XML file

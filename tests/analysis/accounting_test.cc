@@ -109,6 +109,33 @@ TEST(Accounting, ExpectsNoClosingLineOfAnUnfinishedModule) {
     EXPECT_FALSE(expected_closing(record));
 }
 
+// pytest counts skipped and xfailed sub-tests by its version and its verbosity; unittest, each skip.
+TEST(Accounting, CountsSubtestsAsTheirFrameworkDoes) {
+    CaseRecord with = test("m.py::a", State::passed);
+    for (const State state : {State::passed, State::skipped, State::xfailed, State::xfailed})
+        with.subcases.push_back({"(i=1)", state, {}, {}});
+    ModuleRecord record = finished("pytest", {with});
+    const auto said = [&](std::int64_t skipped, std::int64_t xfailed) {
+        record.closing = parsers::FrameworkSummary{
+            .text = "",
+            .ran = {},
+            .counts = {{"passed", 1}, {"skipped", skipped}, {"xfailed", xfailed}}};
+        return texts(account(record)).size();
+    };
+    EXPECT_EQ(said(1, 2), 0u);
+    EXPECT_EQ(said(1, 0), 0u);
+    EXPECT_EQ(said(0, 0), 0u);
+    EXPECT_EQ(said(2, 2), 1u);
+    EXPECT_EQ(said(1, 3), 1u);
+    EXPECT_EQ(expected_closing(finished("unittest", {with}))->counts[2].second, 1);
+    // A tear-down that skips counts beside its test.
+    CaseRecord skips = test("m.py::a", State::skipped);
+    skips.call_state = State::passed;
+    record = finished("pytest", {skips});
+    EXPECT_EQ(said(1, 0), 0u);
+    EXPECT_EQ(said(0, 0), 1u);
+}
+
 TEST(Accounting, AcceptsALostClosingLine) {
     EXPECT_TRUE(account(finished("pytest", {test("m.py::a", State::passed)})).closed());
 }

@@ -158,7 +158,7 @@ def model(run):
             if "reason" in line:
                 entry.append(line["reason"])
             if "failure" in line:
-                entry.append(_failure(run, line["failure"], True))
+                entry.append(_failure(run, line["failure"], line["state"] in ("failed", "errored")))
             cases[line["id"]]["subtests"].append(entry)
         elif line["event"] == "end":
             case = cases[line["id"]]

@@ -415,8 +415,8 @@ def test_plugins_that_reorder_repeat_or_distribute_are_off(pytest_python, root):
 
 
 def test_subtests_have_events_of_their_own(pytest_python, root):
-    if not support.plugins(pytest_python, ["pytest_subtests"]):
-        pytest.skip("pytest-subtests is not installed there")
+    if not support.plugins(pytest_python, ["pytest_subtests", "_pytest.subtests"]):
+        pytest.skip("neither pytest 9 nor pytest-subtests is installed there")
     files = {
         "tests/test_a.py": "import unittest\n\n\n"
         "def test_x(subtests):\n"
@@ -432,7 +432,7 @@ def test_subtests_have_events_of_their_own(pytest_python, root):
     found = model(run(pytest_python, "pytest", root, "tests/test_a.py"))
     file = "tests/test_a.py"
     assert [entry["state"] for entry in found.values()] == ["failed", "failed"]
-    assert [entry["call"] for entry in found.values()] == ["passed", "passed"]
+    assert found["A::test_y"]["call"] == "passed"
     assert found["test_x"]["subtests"] == [
         ["[named] (i=0)", "passed"],
         [
@@ -444,6 +444,53 @@ def test_subtests_have_events_of_their_own(pytest_python, root):
     assert found["A::test_y"]["subtests"] == [
         ["(i=1)", "failed", ["AssertionError", "sub", "call", [(file, "test_y")]]]
     ]
+
+
+def test_only_failed_subtests_decide(pytest_python, root):
+    if not support.plugins(pytest_python, ["pytest_subtests", "_pytest.subtests"]):
+        pytest.skip("neither pytest 9 nor pytest-subtests is installed there")
+    source = """
+import unittest
+
+import pytest
+
+
+def test_skips(subtests):
+    with subtests.test("s"):
+        pytest.skip("no")
+    with subtests.test("x"):
+        pytest.xfail("known")
+
+
+@pytest.mark.xfail(reason="marked")
+def test_marked(subtests):
+    with subtests.test("s"):
+        assert 0
+
+
+def test_skips_at_the_end(subtests):
+    with subtests.test("s"):
+        assert 0
+    pytest.skip("all")
+
+
+class A(unittest.TestCase):
+    def test_skips(self):
+        with self.subTest(i=1):
+            self.skipTest("no")
+"""
+    support.write(root, {"tests/test_a.py": source})
+    found = model(run(pytest_python, "pytest", root, "tests/test_a.py"))
+    states = {
+        id: (entry["state"], [sub[:2] for sub in entry["subtests"]]) for id, entry in found.items()
+    }
+    assert states == {
+        "test_skips": ("passed", [["[s]", "skipped"], ["[x]", "xfailed"]]),
+        "test_marked": ("xpassed", [["[s]", "xfailed"]]),
+        "test_skips_at_the_end": ("failed", [["[s]", "failed"]]),
+        "A::test_skips": ("passed", [["(i=1)", "skipped"]]),
+    }
+    assert found["test_skips_at_the_end"]["call"] == "skipped"
 
 
 # The report that pytest-forked makes of a test whose process died.

@@ -16,7 +16,7 @@ namespace {
 using PytestKind = PytestEvent::Kind;
 using Groups = Pattern::Groups;
 
-#define COMPAT_WORD R"((PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS))"
+#define COMPAT_WORD R"((PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|RERUN))"
 // The reason, and the time that PyTorch's own plugin prints, before or behind it.
 #define COMPAT_OUTCOME COMPAT_WORD R"((?: \[([\d.]+)s\])?(?: \((.+)\))?(?: \[([\d.]+)s\])?)"
 // "[ 33%]"; of `console_output_style` "[ 3/12]", "804.9us", "1m 30s".
@@ -24,6 +24,10 @@ using Groups = Pattern::Groups;
 #define COMPAT_PROGRESS \
     R"(( +(?:\[ *\d+%\]|\[ *\d+/ *\d+\]|)" COMPAT_TIME "(?: " COMPAT_TIME R"()?))? *)"
 #define COMPAT_FILE R"([^ :][^:]*\.\w+)"
+// "SUBFAILED[message] (i=1)" of pytest since 9; "[message] (i=1) SUBFAIL" of pytest-subtests.
+#define COMPAT_LABEL R"((\[.*?\](?: \(\w+=.*?\))?|\(\w+=.*?\)|\(<subtest>\)))"
+#define COMPAT_SUBTEST \
+    "(?:" COMPAT_LABEL " )?SUB(PASS|FAIL|SKIP|XFAIL|XPASS)(?:ED|PED)?" COMPAT_LABEL "?"
 // Python's names have no blanks but in their parameters.
 #define COMPAT_NAME R"(::[^ \[]*(?:\[.*\])?)"
 
@@ -31,13 +35,15 @@ struct PytestWord {
     std::string_view word;
     State state;
 };
-constexpr std::array<PytestWord, 6> kOutcomeWords{{
-    {"PASSED", State::passed},
-    {"FAILED", State::failed},
+// How they begin: "PASSED", of a sub-test "PASS".
+constexpr std::array<PytestWord, 7> kOutcomeWords{{
+    {"PASS", State::passed},
+    {"FAIL", State::failed},
     {"ERROR", State::errored},
-    {"SKIPPED", State::skipped},
+    {"SKIP", State::skipped},
     {"XFAIL", State::xfailed},
     {"XPASS", State::xpassed},
+    {"RERUN", State::not_run},
 }};
 
 // So that a line of any length costs no more than a terminal's.
@@ -45,7 +51,7 @@ constexpr size_t kWidest = 2000;
 
 State state_of_outcome(std::string_view word) {
     return std::find_if(kOutcomeWords.begin(), kOutcomeWords.end(),
-                        [&](const PytestWord& known) { return word == known.word; })
+                        [&](const PytestWord& known) { return word.starts_with(known.word); })
         ->state;
 }
 
@@ -89,17 +95,22 @@ bool set_node(PytestEvent& event, const Groups&) {
 }
 
 // A dying worker's output may follow on the same line.
-bool set_worker_node(PytestEvent& event, const Groups& found) {
-    const size_t dump = found[2].find(" Fatal Python error: ");
-    event.name = found[2].substr(0, dump < found[2].find('[') ? dump : found[2].size());
-    event.status = status_of(found[1]);
+bool set_worker(PytestEvent& event, const Groups& found) {
+    const auto& [all, word, label, subtest, label_behind, node, _6] = found;
+    const size_t dump = node.find(" Fatal Python error: ");
+    if (word.empty()) event.kind = PytestKind::subtest;
+    event.name = node.substr(0, dump < node.find('[') ? dump : node.size());
+    event.rest = label.empty() ? label_behind : label;
+    event.status = status_of(word.empty() ? subtest : word);
     return event.of_worker = true;
 }
 
+// Without a name behind what its test printed (-s).
 bool set_subtest(PytestEvent& event, const Groups& found) {
     event.name = found[1];
-    if (found[2] == "SUBFAILED") event.status = PytestStatus{State::failed, {}, 0};
-    return true;
+    event.rest = found[2].empty() ? found[4] : found[2];
+    event.status = status_of(found[3], found[5]);
+    return !event.rest.empty();
 }
 
 bool set_outcome(PytestEvent& event, const Groups& found) {
@@ -146,12 +157,13 @@ const std::array<LineForm, 19>& line_forms() {
         {PytestKind::workers, "g0123456789", "[", set_name_and_rest,
          Pattern("(?:gw0|\\d+ workers?) \\[(\\d+)( items?)?\\].*")},
         {PytestKind::announced, "R", "", set_announced, Pattern("Running .*")},
-        {PytestKind::node, "[", "::", set_worker_node,
+        {PytestKind::node, "[", "::", set_worker,
          Pattern("\\[gw\\d+\\] +(?:\\[[ \\d]+(?:%|/[ \\d]+)\\] +)?(?:" COMPAT_TIME
-                 " +)*" COMPAT_WORD " +(.+::.+?) *")},
+                 " +)*(?:" COMPAT_WORD "|" COMPAT_SUBTEST ") +([^ ].*::.+?) *")},
+        {PytestKind::subtest, "", "SUB", set_subtest,
+         Pattern("(?:(" COMPAT_FILE "::[^ \\[]*(?:\\[.*?\\])?) )?" COMPAT_SUBTEST
+                 "(?: \\((.*)\\))?" COMPAT_PROGRESS)},
         {PytestKind::node, "", "::", set_node, Pattern(COMPAT_FILE "::.*")},
-        {PytestKind::subtest, "", "::", set_subtest,
-         Pattern("(" COMPAT_FILE "::.*?) (SUBFAILED|SUBPASSED|SUBSKIPPED)[\\[(].*")},
         // pytest writes the id and a blank before the test runs: what follows is its output.
         {PytestKind::node, "", "::", set_name_and_rest,
          Pattern("([^ :]+\\.\\w+::[^ \\[]*(?:\\[(?:[^\\[\\]]|\\[[^\\[\\]]*\\])*\\]|\\[.*?\\])?)(?: "
@@ -177,21 +189,17 @@ PytestEvent pytest_event_of(std::string_view line) {
 }
 
 std::optional<PytestSummary> pytest_summary_of(std::string_view line) {
-    // Sub-tests of the package pytest-subtests and, behind it, of pytest since 9.
-    static const Pattern folded(R"(SKIPPED \[(\d{1,18})\] (.+))");
     static const Pattern test(COMPAT_WORD " (?:at (?:setup|teardown) of )?(.+)");
-    static const Pattern plugin_subtest(R"(((?:[\[(].*)?)SUBFAIL (.+))");
-    static const Pattern subtest(R"(SUBFAILED(.*?) (\S+::.*))");
-    if (auto found = folded.match(line))
-        return PytestSummary{
-            State::skipped, *number_of((*found)[1]), std::string((*found)[2]), false, {}};
-    if (auto found = test.match(line))
-        return PytestSummary{state_of_outcome((*found)[1]), 0, std::string((*found)[2]), false, {}};
-    auto found = plugin_subtest.match(line);
-    if (!found) found = subtest.match(line);
-    if (!found) return std::nullopt;
-    return PytestSummary{State::failed, 0, std::string((*found)[2]), true,
-                         std::string(trimmed((*found)[1]))};
+    static const Pattern subtest(COMPAT_SUBTEST R"( (\S+::.*))");
+    // "SKIPPED [2] tests/test_a.py:4: why"; pytest-rerunfailures has a list of its own (-rR).
+    if (line.starts_with("SKIPPED [") || line.starts_with("RERUN ")) return std::nullopt;
+    if (const auto found = test.match(line))
+        return PytestSummary{state_of_outcome((*found)[1]), std::string((*found)[2]), false, {}};
+    const auto found = subtest.match(line);
+    if (!found || (*found)[2] != "FAIL") return std::nullopt;
+    const auto& [all, label, word, label_behind, text, _5, _6] = *found;
+    return PytestSummary{State::failed, std::string(text), true,
+                         valid_utf8(label.empty() ? label_behind : label)};
 }
 
 SummaryText split_summary(const PytestSummary& summary,

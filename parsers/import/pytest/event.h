@@ -12,7 +12,7 @@
 namespace compat::parsers {
 
 struct PytestStatus {
-    State state = State::passed;
+    State state = State::passed;  // not_run: it runs again (pytest-rerunfailures)
     std::string reason;
     double duration_s = 0;
 };
@@ -26,7 +26,7 @@ struct PytestEvent {
         collected,  // "collected 5 items / 1 skipped": the number is `name`, what follows `rest`
         workers,    // "2 workers [5 items]", "gw0 [5] / gw1 [5]": the number is `name`
         node,       // "test_a.py::test_x PASSED  [ 50%]": without a status, `rest` is its output
-        subtest,    // "test_a.py::test_x SUBFAILED[m] (i=1)"
+        subtest,    // "test_a.py::test_x SUBFAILED[m] (i=1)": its label is `rest`
         outcome,    // "PASSED": of a test that had printed (-s)
         heading,    // "=== FAILURES ===": the words are `rest`
         section,    // "___ test_x ___"
@@ -42,8 +42,8 @@ struct PytestEvent {
     std::string_view line;
     std::string_view name{};  // node, subtest: "tests/test_a.py::A::test_x[p q]"
     std::string_view rest{};
-    std::optional<PytestStatus> status{};  // node, outcome; subtest: if it failed
-    bool of_worker = false;                // node: "[gw0] [ 50%] PASSED …"
+    std::optional<PytestStatus> status{};  // node, outcome, subtest
+    bool of_worker = false;                // node, subtest: "[gw0] [ 50%] PASSED …"
     bool framed = false;                   // closing
     std::optional<FrameworkSummary> closing{};
     std::string file{};
@@ -54,8 +54,7 @@ struct PytestEvent {
 // A line of "short test summary info".
 struct PytestSummary {
     State state = State::passed;
-    std::int64_t count = 0;  // SKIPPED [2] tests/test_a.py:4: why
-    std::string text;        // what follows the word: "tests/test_a.py::test_x - why"
+    std::string text;  // what follows the word: "tests/test_a.py::test_x - why"
     bool of_subtest = false;
     std::string label;  // of the sub-test: "[message] (i=1)"
 };

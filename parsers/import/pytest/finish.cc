@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -54,13 +53,9 @@ struct PytestOwner {
 
 // "A::test_x[p::q]" as a section's heading has it: "A.test_x[p::q]".
 std::string section_heading_of(std::string_view tail) {
-    const size_t parameters = std::min(tail.find('['), tail.size());
-    std::string out;
-    for (size_t i = 0; i < tail.size(); ++i) {
-        const bool colons = i + 1 < parameters && tail[i] == ':' && tail[i + 1] == ':';
-        out += colons ? '.' : tail[i];
-        i += colons;
-    }
+    std::string out(tail);
+    for (size_t at = out.find("::"); at < out.find('['); at = out.find("::", at))
+        out.replace(at, 2, ".");
     return out;
 }
 
@@ -151,7 +146,9 @@ class PytestFinish {
     // All that is said of tests, onto their cases.
     void add_all(std::vector<Diagnostic>& diagnostics) {
         add_summaries();
-        add_sections();
+        PytestHeadings headings(facts_.cases);
+        for (const PytestSession::Section& section : facts_.sections)
+            add_section(section, headings, headings.owner_of(section.heading, facts_.outcomes));
         add_summarised();
         if (!facts_.module.empty() && facts_.skipped_modules > 0)
             facts_.outcomes[module_case(facts_.module)].call = State::skipped;
@@ -162,8 +159,11 @@ class PytestFinish {
     Progress resolve(size_t i) {
         CaseRecord& c = facts_.cases[i];
         PytestOutcomes& outcomes = facts_.outcomes[i];
+        const bool sub_failed = std::ranges::any_of(
+            c.subcases, [](const SubCase& sub) { return sub.state == State::failed; });
         // Only sub-tests of it are named: its call went well.
-        if (!outcomes.any() && !c.subcases.empty()) outcomes.call = State::passed;
+        if (!outcomes.call && sub_failed && (!facts_.verbose || facts_.closing))
+            outcomes.call = State::passed;
         if (!outcomes.any()) return Progress::started;
         c.state = outcomes.call.value_or(State::errored);
         if (c.pseudo) return Progress::ended;
@@ -174,20 +174,19 @@ class PytestFinish {
             if (in_teardown && (facts_.verbose || only_passed()))
                 c.call_state = State::passed;
             else if (in_teardown)
-                ++untold_calls_;
+                ++untold_calls;
         } else if (c.state != State::failed && c.state != State::crashed &&
-                   (outcomes.errored || !c.subcases.empty())) {
-            c.call_state = c.state;
-            c.state = outcomes.errored ? State::errored : State::failed;
-            if (outcomes.errored) c.phase = Phase::teardown;
+                   (outcomes.errored || sub_failed)) {
+            c.call_state = std::exchange(c.state, sub_failed ? State::failed : State::errored);
+            if (!sub_failed) c.phase = Phase::teardown;
         }
         return Progress::ended;
     }
 
     // Why the states may be wrong though the totals agree; empty: they are not.
-    [[nodiscard]] std::string_view doubt() const { return doubt_; }
+    std::string_view doubt;
     // How many tests have a broken tear-down and a call whose outcome is unknown.
-    [[nodiscard]] std::int64_t untold_calls() const { return untold_calls_; }
+    std::int64_t untold_calls = 0;
 
   private:
     [[nodiscard]] bool only_passed() const {
@@ -201,7 +200,6 @@ class PytestFinish {
     // a line, that it failed in spite of what it printed (-s), or that its line is lost.
     void add_summaries() {
         for (const PytestSummary& summary : facts_.summaries) {
-            if (summary.count > 0) continue;
             if (facts_.verbose && (!is_failure(summary.state) || summary.of_subtest)) continue;
             const SummaryText text = split(summary);
             if (text.node.find("::") == std::string_view::npos) continue;
@@ -211,17 +209,11 @@ class PytestFinish {
             if (facts_.verbose && outcomes.any()) continue;
             if (summary.state == State::errored)
                 outcomes.errored = true;
-            else if (!outcomes.call)
+            else if (!outcomes.call || summary.state == State::failed)
                 outcomes.call = summary.state;
             if (summary.state == State::xfailed || summary.state == State::xpassed)
                 facts_.cases[i].reason = valid_utf8(text.why);
         }
-    }
-
-    void add_sections() {
-        PytestHeadings headings(facts_.cases);
-        for (const PytestSession::Section& section : facts_.sections)
-            add_section(section, headings, headings.owner_of(section.heading, facts_.outcomes));
     }
 
     void add_section(const PytestSession::Section& section, PytestHeadings& headings,
@@ -258,23 +250,30 @@ class PytestFinish {
             owner.test = test_headed(headings, owner.name, failure);
         }
         CaseRecord& c = facts_.cases[owner.test];
-        if (!owner.label.empty()) {
-            c.subcases.push_back({valid_utf8(owner.label), State::failed, {}, std::move(failure)});
-            return;
-        }
-        // If no line tells of the test, its section does.
         PytestOutcomes& outcomes = facts_.outcomes[owner.test];
+        if (!owner.label.empty())
+            return add_subtest(c, outcomes.told, owner.label, std::move(failure));
+        // If no line tells of the test, its section does.
         if (owner.phase != Phase::call && !outcomes.any()) outcomes.errored = true;
         if (owner.phase == Phase::call && !outcomes.call) outcomes.call = State::failed;
         keep_failure(c, std::move(failure));
     }
 
+    // `from`: behind the one that was told of last. Sections and summaries have the order of lines.
+    static void add_subtest(CaseRecord& c, size_t& from, std::string_view label,
+                            std::optional<Failure> failure) {
+        const std::string name = valid_utf8(label);
+        auto at = std::find_if(c.subcases.begin() + from, c.subcases.end(), [&](const SubCase& s) {
+            return s.state == State::failed && s.label == name;
+        });
+        if (at == c.subcases.end()) at = c.subcases.insert(at, {name, State::failed, {}, {}});
+        if (failure) at->failure = std::move(failure);
+        from = at - c.subcases.begin() + 1;
+    }
+
     void add_summarised() {
-        std::set<std::pair<size_t, std::string>> told;
-        for (size_t i = 0; i < facts_.cases.size(); ++i)
-            for (const SubCase& sub : facts_.cases[i].subcases) told.emplace(i, sub.label);
         for (const PytestSummary& summary : facts_.summaries) {
-            if (!is_failure(summary.state) || summary.count > 0) continue;
+            if (!is_failure(summary.state)) continue;
             const SummaryText text = split(summary);
             const bool of_test = text.node.find("::") != std::string_view::npos;
             if (!of_test && summary.state == State::failed) continue;
@@ -282,9 +281,7 @@ class PytestFinish {
             CaseRecord& c = facts_.cases[i];
             Failure failure = summarised(text.why, summary.state);
             if (summary.of_subtest) {
-                const std::string label = valid_utf8(summary.label);
-                if (told.emplace(i, label).second)
-                    c.subcases.push_back({label, State::failed, {}, {}});
+                add_subtest(c, facts_.outcomes[i].summarised, summary.label, std::nullopt);
             } else if (!has_failure(c, summary.state)) {
                 facts_.outcomes[i].errored = facts_.outcomes[i].errored || !of_test;
                 keep_failure(c, std::move(failure));
@@ -298,39 +295,38 @@ class PytestFinish {
     // pytest itself broke, or there is no session.
     void add_internal_error(std::vector<Diagnostic>& diagnostics) {
         if (facts_.internal_error.empty() && !facts_.conftest) return;
-        CaseRecord c;
-        c.id = (facts_.module.empty() ? facts_.fallback : facts_.module) + "::<session>";
-        c.name = "<session>";
-        c.pseudo = true;
-        c.phase = Phase::load;
+        const std::string& path = facts_.module.empty() ? facts_.fallback : facts_.module;
+        CaseRecord& c = add_pseudo(path + "::<session>", "<session>");
         const size_t at = facts_.conftest.value_or(facts_.internal_at);
         c.failure = facts_.conftest ? failure_in(at, std::max(at, facts_.end))
                                     : parse_traceback(facts_.internal_error);
         c.failure->phase = Phase::load;
         diagnostics.push_back(
             {"log", static_cast<std::int64_t>(at), "pytest broke: " + c.failure->first_line()});
-        facts_.cases.push_back(std::move(c));
-        facts_.outcomes.emplace_back().errored = true;
+        facts_.outcomes.back().errored = true;
+    }
+
+    CaseRecord& add_pseudo(std::string id, std::string name) {
+        CaseRecord& c = facts_.cases.emplace_back();
+        c.id = std::move(id);
+        c.name = std::move(name);
+        c.pseudo = true;
+        c.phase = Phase::load;
+        facts_.outcomes.emplace_back();
+        return c;
     }
 
     size_t module_case(std::string_view path) {
         const std::string name(facts_.module.empty() ? valid_utf8(path) : facts_.module);
         const auto known = facts_.find(name);
-        const size_t i = known.value_or(facts_.cases.size());
-        if (known) return i;
-        CaseRecord& c = facts_.cases.emplace_back();
-        c.id = name + "::<module>";
-        c.name = name;
-        c.pseudo = true;
-        c.phase = Phase::load;
-        facts_.outcomes.emplace_back();
-        return i;
+        if (!known) add_pseudo(name + "::<module>", name);
+        return known.value_or(facts_.cases.size() - 1);
     }
 
     // For a test that nothing else names: its file is that of its first line of source.
     size_t test_headed(PytestHeadings& headings, std::string_view name, const Failure& failure) {
         if (const auto known = headings.find(name)) return *known;
-        doubt_ = "no summary names the tests that failed";
+        doubt = "no summary names the tests that failed";
         std::string path = failure.frames.empty() ? facts_.fallback : failure.frames.front().file;
         if (!facts_.root.empty() && path.starts_with(facts_.root + "/"))
             path.erase(0, facts_.root.size() + 1);
@@ -358,21 +354,25 @@ class PytestFinish {
     }
 
     PytestSession& facts_;
-    std::string_view doubt_;
-    std::int64_t untold_calls_ = 0;
 };
 
-// The tests that the session counts and does not name. Where tests have lines, only modules and
-// sub-tests that were skipped have none.
+// The tests that the session counts and does not name. Where tests have lines, only modules that
+// skip have none.
 UnnamedTests unnamed_tests(const PytestSession& facts, const ModuleRecord& record,
-                           std::int64_t untold_calls) {
-    UnnamedTests unnamed{.reason = !facts.stopped.empty() ? facts.stopped : "the log breaks off"};
-    if (facts.closing) unnamed.counts = counts_beyond_cases(record, facts.verbose);
+                           const OutcomeCounts& beyond, std::int64_t untold_calls) {
+    UnnamedTests unnamed{.counts = beyond,
+                         .reason = !facts.stopped.empty() ? facts.stopped : "the log breaks off",
+                         .pseudo = facts.verbose};
     std::int64_t tests = std::ranges::count(record.cases, false, &CaseRecord::pseudo);
-    unnamed.pseudo = facts.verbose;
-    if (!facts.verbose) {
+    std::int64_t& skipped = unnamed.counts[State::skipped];
+    if (facts.verbose) {
+        // Workers do not say how many. Others are sub-tests, or tear-downs that xfail expects.
+        if ((facts.in_order && facts.selected) || facts.subtests != OutcomeCounts{})
+            skipped = std::min(skipped, facts.module.empty() ? facts.skipped_modules : 0);
+        unnamed.counts[State::xfailed] = 0;
+    } else {
         for (const std::int64_t count : unnamed.counts) tests += count;
-        tests -= untold_calls + std::min(unnamed.counts[State::skipped], facts.skipped_modules);
+        tests -= untold_calls + std::min(skipped, facts.skipped_modules);
     }
     if (!facts.selected || *facts.selected <= tests) return unnamed;
     unnamed.counts[State::not_run] = *facts.selected - tests;
@@ -381,7 +381,7 @@ UnnamedTests unnamed_tests(const PytestSession& facts, const ModuleRecord& recor
 
 // Says why the counts do not add up; the reason that explains most comes first.
 void add_doubts(const PytestSession& facts, std::string_view doubt, const UnnamedTests& unnamed,
-                ModuleRecord& record) {
+                const OutcomeCounts& beyond, ModuleRecord& record) {
     const auto add_if = [&](bool holds, size_t offset, std::string_view why) {
         if (holds) add_doubt(record, offset, why, kPytestAdvice);
     };
@@ -393,8 +393,7 @@ void add_doubts(const PytestSession& facts, std::string_view doubt, const Unname
            "tests that were collected have no result");
     add_if(record.closing && !facts.sure, facts.end,
            "the closing line counts other tests than the lines before it show");
-    if (record.closing && facts.sure)
-        check_totals(record, unnamed.counts, facts.end, kPytestAdvice);
+    if (record.closing && facts.sure) check_totals(record, beyond, facts.end, kPytestAdvice);
 }
 
 // Notes on counts that may be of outcomes rather than tests. No doubt: they are rare.
@@ -404,15 +403,17 @@ void add_notes(const PytestSession& facts, std::int64_t untold_calls, ModuleReco
             {"log", static_cast<std::int64_t>(facts.end), std::move(text)});
     };
     if (facts.verbose || !facts.closing) return;
-    const bool unsure = std::ranges::any_of(record.cases, [](const CaseRecord& c) {
-        return c.state == State::errored && c.failure && c.failure->traceback.empty();
-    });
-    if (untold_calls > 0 || unsure)
+    const auto counts = [&](std::string_view word) { return count_in(*facts.closing, word) > 0; };
+    if (untold_calls > 0 || std::ranges::any_of(record.cases, [](const CaseRecord& c) {
+            return c.state == State::errored && c.failure && c.failure->traceback.empty();
+        }))
         note("a test whose tear-down broke counts as one more: nothing tells what its call was");
-    if (count_in(*facts.closing, "xfailed") > 0)
+    if (counts("xfailed"))
         note("a tear-down that broke as xfail expects counts as one more xfailed test");
-    if (count_in(*facts.closing, "subtests passed") > 0 && count_in(*facts.closing, "skipped") > 0)
-        note("a sub-test that is skipped counts as one more skipped test");
+    if (counts("subtests passed") && (counts("skipped") || counts("xfailed")))
+        note("a sub-test that is skipped or xfailed counts as one more such test");
+    if (counts("rerun"))
+        note("a test whose tear-down passed at a rerun counts as one more passed test");
     if (!facts.stopped.empty() && !facts.selected)
         note(facts.stopped + "; the log does not say how many tests were left");
 }
@@ -438,8 +439,10 @@ FinishedRun finish_pytest_session(PytestSession facts) {
     if (facts.timed_out && !facts.closing)
         finished.end = {.kind = ProcessEnd::Kind::timed_out, .detail = "by pytest-timeout"};
     record.path = record.cases.empty() ? facts.fallback : common_module(record.cases);
-    UnnamedTests unnamed = unnamed_tests(facts, record, finish.untold_calls());
-    add_doubts(facts, finish.doubt(), unnamed, record);
+    OutcomeCounts beyond = counts_beyond_cases(record, facts.verbose);
+    UnnamedTests unnamed = unnamed_tests(facts, record, beyond, finish.untold_calls);
+    for (size_t i = 0; i < beyond.size(); ++i) beyond[i] = std::max(beyond[i], facts.replaced[i]);
+    add_doubts(facts, finish.doubt, unnamed, beyond, record);
     const std::string& path = record.path.empty() ? facts.fallback : record.path;
     const bool died = !facts.closing && (facts.timed_out || facts.how_died);
     if (died && !facts.verbose && facts.in_order) {
@@ -449,7 +452,7 @@ FinishedRun finish_pytest_session(PytestSession facts) {
     }
     add_unnamed(record, path, unnamed, facts.closing ? facts.end : facts.begin, kPytestNamesAdvice);
     finished.progress.resize(record.cases.size(), Progress::ended);
-    add_notes(facts, finish.untold_calls(), record);
+    add_notes(facts, finish.untold_calls, record);
     record.collected = tests_in(record.cases);
     return finished;
 }

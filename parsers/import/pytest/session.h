@@ -21,7 +21,8 @@ namespace compat::parsers {
 // The outcomes that a test's lines gave.
 struct PytestOutcomes {
     std::optional<State> call;
-    bool errored = false;  // its set-up or tear-down broke
+    bool errored = false;             // its set-up or tear-down broke
+    size_t told = 0, summarised = 0;  // sub-tests, by sections and by the summary
 
     [[nodiscard]] bool any() const { return call || errored; }
 };
@@ -52,7 +53,8 @@ struct PytestSession {
     CaseNames names;                       // of them
     std::vector<PytestOutcomes> outcomes;  // of each
     OutcomeCounts counts{};                // of all lines
-    std::int64_t broken_subtests = 0;      // that have lines
+    OutcomeCounts subtests{};              // that have lines
+    OutcomeCounts replaced{};              // of lines, by a rerun
     std::vector<Section> sections;
     std::vector<PytestSummary> summaries;
     std::string stopped;  // "stopping after 1 failures"
@@ -90,7 +92,8 @@ struct PytestSession {
     [[nodiscard]] bool agrees(const FrameworkSummary& closing) const;
 
   private:
-    void add_outcome(PytestOutcomes& of, State state);
+    // The first counts: a test may print others.
+    void take_status(size_t test, const PytestStatus& status);
 
     bool section_is_open_ = false;
 };

@@ -186,22 +186,14 @@ class PytestReader {
 // How much a line tells that pytest wrote it; a session's first line more than any other
 // framework's run within its tests.
 int signs_of(const PytestEvent& event) {
-    using Kind = PytestEvent::Kind;
-    switch (event.kind) {
-        case Kind::start:
-            return event.line.starts_with('=') ? 50 : 1;
-        case Kind::closing:
-            return event.framed ? 10 : 5;
-        case Kind::heading:
-            return event.rest == "FAILURES" || event.rest == "short test summary info" ? 10 : 0;
-        case Kind::conftest:
-            return 10;
-        case Kind::node:
-            return event.status.has_value();
-        default:
-            return event.line.starts_with("  File \"") &&
-                   event.line.find("/_pytest/") != std::string_view::npos;
-    }
+    if (event.kind == PytestKind::start) return event.line.starts_with('=') ? 50 : 1;
+    if (event.kind == PytestKind::closing) return event.framed ? 10 : 5;
+    if (event.kind == PytestKind::heading)
+        return event.rest == "FAILURES" || event.rest == "short test summary info" ? 10 : 0;
+    if (event.kind == PytestKind::conftest) return 10;
+    if (event.kind == PytestKind::node) return event.status.has_value();
+    return event.line.starts_with("  File \"") &&
+           event.line.find("/_pytest/") != std::string_view::npos;
 }
 
 }  // namespace

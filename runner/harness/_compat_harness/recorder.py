@@ -122,7 +122,7 @@ class Recorder:
         self._call_shim("begin_test", case.id)
 
     def subtest(self, case, label, state, reason=None, failure=None):
-        # `verdict` lets a failed or skipped sub-test decide the test's state.
+        # `verdict` lets a failed sub-test decide the test's state.
         case.outcomes.append(Outcome(state, "call", reason, None, own=False))
         written = self._budget.failures([failure] if failure else [])
         self.events.write(
@@ -196,8 +196,8 @@ class Recorder:
 def verdict(outcomes):
     """The keys of an `end` event, with `failure` and `also` combined as `failures`.
 
-    The first failing outcome decides; without one, the first that is not a pass. A test without
-    outcomes is an error.
+    The first failing outcome decides; without one, the first that is not a pass: of the test
+    itself, or of its sub-tests if it has none of its own. A test without outcomes is an error.
     """
     if not outcomes:
         failure = {
@@ -208,11 +208,11 @@ def verdict(outcomes):
             "frames": [],
         }
         return {"state": "errored", "phase": "call", "failures": [failure]}
-    failing = [o for o in outcomes if o.state in FAILING]
-    notable = [o for o in outcomes if o.state != "passed"]
-    decisive = (failing or notable or outcomes)[0]
-
     own = [o for o in outcomes if o.own]
+    failing = [o for o in outcomes if o.state in FAILING]
+    notable = [o for o in own or outcomes if o.state != "passed"]
+    decisive = (failing or notable or own or outcomes)[0]
+
     by_framework = own[0].state if own else "passed"
     reported = [o for o in own if o.failure is not None]
     if failing:

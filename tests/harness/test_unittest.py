@@ -135,15 +135,8 @@ def test_every_state_of_a_unittest_test(python, root):
         ),
         "SubTests::test_fails_after_them": of(
             "SubTests.test_fails_after_them",
-            "errored",
-            call="failed",
-            failure=[
-                "AssertionError",
-                "itself",
-                "call",
-                frames("test_fails_after_them"),
-                "failed",
-            ],
+            "failed",
+            failure=["AssertionError", "itself", "call", frames("test_fails_after_them")],
             subtests=[
                 [
                     "(i=0)",

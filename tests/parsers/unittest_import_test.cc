@@ -173,6 +173,27 @@ TEST(UnittestImport, OfTwoTestsOnOneLineTheFirstHasNoOutcome) {
     EXPECT_THAT(states(found), ElementsAre("failed passed"));
 }
 
+// Since Python 3.11 sub-tests have lines, and their test's name stands once more before its status.
+TEST(UnittestImport, AFailedSubtestFailsItsTestWhateverThatSays) {
+    const auto test = [](std::string_view name, std::string_view subtest, std::string_view own) {
+        return fmt::format(
+            "{0} (m.A.{0}) ... \n  {0} (m.A.{0}) (i=1) ... {1}\n{0} (m.A.{0}) ... {2}\n", name,
+            subtest, own);
+    };
+    const Read found =
+        read(test("test_a", "FAIL", "skipped 'all'") + test("test_b", "FAIL", "ERROR") +
+             test("test_c", "skipped 'no'", "skipped 'all'") + "\n" +
+             section("ERROR: test_b (m.A.test_b)") + section("FAIL: test_a (m.A.test_a) (i=1)") +
+             section("FAIL: test_b (m.A.test_b) (i=1)") +
+             closing("3 tests", "FAILED (failures=2, errors=1, skipped=3)"));
+    EXPECT_THAT(states(found), ElementsAre("failed failed skipped"));
+    const auto& cases = found.parts[0].cases;
+    EXPECT_EQ(cases[0].call_state, State::skipped);
+    EXPECT_EQ(cases[1].call_state, State::errored);
+    EXPECT_EQ(cases[2].call_state, std::nullopt);
+    EXPECT_THAT(mismatches(found.parts[0]), IsEmpty());
+}
+
 TEST(UnittestImport, ARunThatIsNotVerboseAddsUp) {
     const Read found = read(fmt::format(".F.sxu.\n{}\nFAIL: test_x (m.A.test_x)\n{}\n"
                                         "Traceback (most recent call last):\n"

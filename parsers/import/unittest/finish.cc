@@ -132,9 +132,11 @@ Progress resolve(CaseRecord& c, const Outcomes& outcomes, bool finished) {
     const bool failed = has(c.subcases, State::failed);
     if (c.failure) {
         resolve_broken(c, outcomes);
+        if (failed && c.state == State::errored)
+            c.call_state = c.call_state.value_or(std::exchange(c.state, State::failed));
     } else if (failed || has(c.subcases, State::errored)) {
         c.state = failed ? State::failed : State::errored;
-        c.call_state = State::passed;
+        c.call_state = outcomes.good.value_or(State::passed);
         c.reason.clear();
     } else if (outcomes.good || outcomes.broken) {
         // Every test that broke has a section: this one had printed the word.

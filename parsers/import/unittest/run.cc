@@ -19,8 +19,9 @@ std::optional<size_t> UnittestRun::find(const UnittestHeader& header) {
 void UnittestRun::take_test(const UnittestHeader& header, UnittestNames& names, size_t after) {
     if (!cases.empty() && header.key == key_) {
         // Python 3.12 prints it once more for a second status, and after sub-tests.
-        const Outcomes& own = outcomes.back();
+        Outcomes& own = outcomes.back();
         const bool has_subs = !subs.empty() && subs.back().test + 1 == cases.size();
+        if (has_subs) own.told_of = false;
         if (own.broken || own.good == State::skipped || has_subs) return;
     }
     verbose = true;

@@ -196,8 +196,9 @@ class Recorder:
 def verdict(outcomes):
     """The keys of an `end` event, with `failure` and `also` combined as `failures`.
 
-    The first failing outcome decides; without one, the first that is not a pass: of the test
-    itself, or of its sub-tests if it has none of its own. A test without outcomes is an error.
+    The first failing outcome decides, after a broken sub-test the first that is "failed"; without
+    one, the first that is not a pass: of the test itself, or of its sub-tests if it has none of its
+    own. A test without outcomes is an error.
     """
     if not outcomes:
         failure = {
@@ -211,6 +212,8 @@ def verdict(outcomes):
     own = [o for o in outcomes if o.own]
     failing = [o for o in outcomes if o.state in FAILING]
     notable = [o for o in own or outcomes if o.state != "passed"]
+    if not all(o.own for o in failing):  # logs do not tell the order of sub-tests
+        failing.sort(key=lambda o: o.state != "failed")
     decisive = (failing or notable or own or outcomes)[0]
 
     by_framework = own[0].state if own else "passed"

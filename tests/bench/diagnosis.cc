@@ -4,19 +4,23 @@
 //
 // The corpus is as tests/support/failures.h reads it. Prints how many are diagnosed, by failure and
 // by distinct signature, and each cause and rule with its count; with RULE ("unknown" for none) the
-// distinct signatures it took, to judge them by eye. Then failures a second, diagnosis and
-// signature together, on one core: of the corpus again and again, and of failures that all differ.
+// distinct signatures it took, to judge them by eye. Of a labelled corpus, also what each rule
+// matches alone, without the rules before it, that is labelled with another cause. Then failures a
+// second, diagnosis and signature together, on one core: of the corpus again and again, and of
+// failures that all differ.
 #include <fmt/format.h>
 
 #include <chrono>
 #include <iostream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "parsers/diagnosis/diagnose.h"
 #include "parsers/diagnosis/signature.h"
+#include "rules_json.h"
 #include "tests/support/failures.h"
 
 namespace {
@@ -24,14 +28,36 @@ namespace {
 using namespace compat::parsers;
 namespace test = compat::test;
 
-void table(const char* title,
-           const std::map<std::string, std::pair<int, std::set<std::string>>>& rows) {
+// Count and distinct signatures of each name.
+using Rows = std::map<std::string, std::pair<int, std::set<std::string>>>;
+
+void table(const char* title, const Rows& rows) {
     std::vector<std::tuple<int, size_t, std::string>> sorted;
     for (const auto& [name, row] : rows) sorted.emplace_back(-row.first, row.second.size(), name);
     std::sort(sorted.begin(), sorted.end());
     std::cout << fmt::format("\n{:<26} failures  signatures\n", title);
     for (const auto& [count, signatures, name] : sorted)
         std::cout << fmt::format("{:<26} {:>8}  {:>10}\n", name, -count, signatures);
+}
+
+// Failures labelled with another cause that a rule matches alone. Rules of last resort, which match
+// nearly everything, are left out.
+Rows matched_alone(const std::vector<test::Sample>& samples) {
+    Rows rows;
+    const auto file = nlohmann::json::parse(kRulesJson, nullptr, true, true);
+    for (const auto& entry : file["rules"]) {
+        const Rules alone = Rules::parse(nlohmann::json{{"rules", {entry}}}.dump()).value();
+        if (alone.all().front().last_resort) continue;
+        for (const test::Sample& sample : samples) {
+            const Diagnosis diagnosis = alone.diagnose(sample.failure, sample.state);
+            if (sample.cause.empty() || diagnosis.rule.empty() || sample.agrees(diagnosis.cause))
+                continue;
+            auto& row = rows[diagnosis.rule];
+            ++row.first;
+            row.second.insert(signature_of(sample.failure));
+        }
+    }
+    return rows;
 }
 
 // Failures a second; `more` gives the next ones, and is not timed.
@@ -65,7 +91,7 @@ int main(int argc, char** argv) {
     const std::string wanted = argc > 2 ? argv[2] : "";
     const Rules& rules = Rules::shipped();
 
-    std::map<std::string, std::pair<int, std::set<std::string>>> causes, by_rule, shown;
+    Rows causes, by_rule, shown;
     std::set<std::string> signatures;
     int told = 0, agreed = 0;
     for (const test::Sample& sample : samples) {
@@ -104,6 +130,7 @@ int main(int argc, char** argv) {
                                  percent(static_cast<size_t>(agreed), static_cast<size_t>(told)));
     table("cause", causes);
     table("rule", by_rule);
+    if (told > 0) table("alone, labelled otherwise", matched_alone(samples));
     for (const auto& [text, row] : shown) std::cout << fmt::format("\n{} x {}\n", row.first, text);
 
     const double again = a_second([&] { return samples; });

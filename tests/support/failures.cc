@@ -45,7 +45,8 @@ Sample sample_of(const nlohmann::json& json) {
         for (const auto& line : traceback) text += line.get<std::string>() + "\n";
     else if (traceback.is_string())
         text = traceback;
-    Sample sample{parsers::parse_traceback(text), parsers::State::errored, json.value("cause", "")};
+    Sample sample{parsers::parse_traceback(text), parsers::State::errored, json.value("cause", ""),
+                  json.value("not", "")};
     if (json.contains("type")) {
         sample.failure.type = json["type"];
         sample.failure.message = json.value("message", "");

@@ -17,14 +17,15 @@ namespace compat::test {
 struct Sample {
     parsers::Failure failure;
     parsers::State state = parsers::State::errored;
-    std::string cause;  // the expected cause; "a|b": either; empty: unknown
+    std::string cause;     // the expected cause; "a|b": either; empty: unknown
+    std::string not_rule;  // the id of a rule that it resembles and is no case of
 
     [[nodiscard]] bool agrees(parsers::Cause found) const;
 };
 
 // One failure per line: {"traceback": "text" or ["line", …], "status": "FAIL"|"ERROR"|a state,
-// "cause": as above}, and optionally "type", "message" and "frames" ([[file, line, function], …])
-// as in the store.
+// "cause", "not": as above}, and optionally "type", "message" and "frames" ([[file, line,
+// function], …]) as in the store.
 [[nodiscard]] std::vector<Sample> read_failures(const std::filesystem::path& jsonl);
 
 // Random variations of the samples: of numbers, names, parts of paths, quoted text, shapes, words

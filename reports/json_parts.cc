@@ -56,7 +56,7 @@ Json attempt_json(const AttemptView& a) {
     return {{"attempt", a.number},        {"kind", name_of(a.kind)},
             {"forked", a.forked},         {"state", name_of(a.state)},
             {"duration_s", a.duration_s}, {"key_line", or_null(a.key_line)},
-            {"log", or_null(a.log)}};
+            {"log", or_null(a.log)},      {"traceback", or_null(a.traceback)}};
 }
 
 Json diagnosis_json(const std::optional<DiagnosisView>& d) {

@@ -30,6 +30,14 @@ using parsers::State;
 
 namespace {
 
+// The test's, else that of its first sub-test that failed.
+std::string traceback_of(const CaseRecord& test) {
+    if (test.failure) return test.failure->traceback;
+    for (const parsers::SubCase& sub : test.subcases)
+        if (sub.failure) return sub.failure->traceback;
+    return {};
+}
+
 // Empty if the test had one attempt.
 std::vector<AttemptView> attempt_views(const store::StoredModule& module,
                                        const analysis::Verdict& verdict,
@@ -39,10 +47,11 @@ std::vector<AttemptView> attempt_views(const store::StoredModule& module,
     for (const analysis::CaseAttempt& at : verdict.attempts) {
         const store::JobResult& job = module.attempts[at.attempt];
         const CaseRecord& test = job.record.cases[at.row];
-        views.push_back(
-            {job.attempt, job.kind, job.record.forked, test.state, test.duration_s,
-             test.failure ? mask_secrets(test.failure->key_line(), secrets) : std::string{},
-             job.log});
+        const bool shows_text =
+            needs_attention(test.state) && at.attempt != verdict.decisive.attempt;
+        views.push_back({job.attempt, job.kind, job.record.forked, test.state, test.duration_s,
+                         mask_secrets(test.why(), secrets), job.log,
+                         shows_text ? mask_secrets(traceback_of(test), secrets) : std::string{}});
     }
     return views;
 }

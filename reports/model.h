@@ -74,7 +74,8 @@ struct AttemptView {
     parsers::State state = parsers::State::not_run;
     double duration_s = 0;
     std::string key_line;
-    std::string log;  // relative to the run's folder
+    std::string log;        // relative to the run's folder
+    std::string traceback;  // if it broke and does not decide
 };
 
 // Commands to copy into a shell.

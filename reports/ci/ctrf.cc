@@ -42,6 +42,7 @@ Json ctrf_attempt(const AttemptView& attempt, std::string_view framework) {
              {"status", status_of(ci_outcome_of(attempt.state, framework))},
              {"duration", milliseconds(attempt.duration_s)}};
     set_given(out, "message", plain(attempt.key_line));
+    set_given(out, "trace", plain(attempt.traceback));
     out["extra"] = {{"rawStatus", name_of(attempt.state)}};
     return out;
 }

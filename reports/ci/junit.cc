@@ -101,6 +101,8 @@ void add_attempts(xml_node testcase, const CaseView& test) {
         xml_node element = testcase.append_child(name.c_str());
         set(element, "message", attempt.key_line);
         set(element, "type", name_of(attempt.state));
+        if (!attempt.traceback.empty())
+            set_text(element.append_child("stackTrace"), attempt.traceback);
     }
 }
 

@@ -61,11 +61,13 @@ Item entry_note(const EntryNoteView& note) {
                         note.reason.empty() ? "" : "; " + code(note.reason))};
 }
 
-// A flaky or fork-sensitive test.
+// A flaky or fork-sensitive test, with what went wrong in its attempts.
 Item unstable_test(const CaseView& test) {
     std::string states;
     for (const AttemptView& attempt : test.attempts)
-        states += fmt::format("{}{}", states.empty() ? "" : ", then ", name_of(attempt.state));
+        states +=
+            fmt::format("{}{}{}", states.empty() ? "" : ", then ", name_of(attempt.state),
+                        attempt.key_line.empty() ? "" : " " + code(attempt.key_line, kLongestCell));
     return {fmt::format("- {}: {}\n", linked_code(test.id, test.url), states)};
 }
 

@@ -178,7 +178,7 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
                                      std::string_view suite) {
     Query<HistoryEntry> query(database.prepare(R"sql(
             SELECT run.name AS run, suite.name AS suite, run.started_ms, module.path, result.state,
-                result.reason, coalesce((
+                result.flaky, result.reason, coalesce((
                 SELECT key_line
                 FROM failure
                 WHERE failure.result = result.id
@@ -203,6 +203,7 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
                                   column("started_ms", row.started);
                                   column("path", row.module);
                                   column("state", row.state);
+                                  column("flaky", row.flaky);
                                   column("reason", row.reason);
                                   column("key_line", row.key_line);
                                   column("duration_s", row.duration_s);

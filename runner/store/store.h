@@ -159,6 +159,7 @@ struct HistoryEntry {
     WallTime started{};
     std::string module;
     parsers::State state = parsers::State::not_run;
+    bool flaky = false;
     std::string reason;
     std::string key_line;  // of its failure; empty: none
     double duration_s = 0;

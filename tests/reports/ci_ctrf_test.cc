@@ -77,6 +77,7 @@ TEST_F(CtrfTest, ATestHasItsStateMarksAttemptsAndPlace) {
     EXPECT_EQ(flaky.at("retries"), 1);
     EXPECT_EQ(flaky.at("retryAttempts").at(0).at("status"), "failed");
     EXPECT_EQ(flaky.at("retryAttempts").at(0).at("extra").at("rawStatus"), "crashed");
+    EXPECT_THAT(failed.at("retryAttempts").at(0).at("trace"), HasSubstr("]]> red "));
 }
 
 TEST_F(CtrfTest, HostileTextStaysJson) {

@@ -93,6 +93,8 @@ TEST_F(JunitTest, AttemptsBeforeTheLastAreInSurefiresWords) {
     const auto flaky = testcase("test_c");
     EXPECT_FALSE(flaky.child("error"));
     EXPECT_STREQ(flaky.child("flakyError").attribute("type").as_string(), "crashed");
+    EXPECT_THAT(testcase("test_f").child("rerunFailure").child_value("stackTrace"),
+                HasSubstr("]]> red "));
     EXPECT_TRUE(testcase("test_f").child("failure"));
     EXPECT_STREQ(testcase("test_f").child("rerunFailure").attribute("type").as_string(), "failed");
     EXPECT_FALSE(testcase("test_p").child("flakyFailure"));

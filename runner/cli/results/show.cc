@@ -46,15 +46,16 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
                 print("    {} {}{}\n", parsers::name_of(view.outcome), printable(view.path),
                       view.reason.empty() ? "" : ": " + printable(view.reason));
             for (const auto& test : view.cases) {
-                const bool quiet = !reports::passes_unexpectedly(test.expectation) &&
+                const bool quiet = !reports::passes_unexpectedly(test.expectation) && !test.flaky &&
                                    (test.state == parsers::State::passed ||
                                     test.state == parsers::State::skipped ||
                                     test.state == parsers::State::xfailed);
                 if (quiet) continue;
                 const auto* const failure = reports::failure_of(test);
                 const std::string& why = failure ? failure->key_line : test.reason;
-                print("    {} {}{}\n", parsers::name_of(test.state), printable(test.id),
-                      why.empty() ? "" : ": " + printable(why));
+                print("    {} {}{}\n", test.flaky ? "flaky" : parsers::name_of(test.state),
+                      printable(test.id), why.empty() ? "" : ": " + printable(why));
+                if (test.flaky) print_attempts(test, "        ");
                 print_ways(test, "        ");
                 print_expectation(test, "        ");
             }

@@ -119,6 +119,7 @@ void print_result(const TestInRun& test) {
     print("    {}{}\n", parsers::name_of(view.state), why.empty() ? "" : ": " + printable(why));
     if (failure && !failure->cause.empty())
         print("    cause: {}: {}\n", failure->cause, reports::cause_means(failure->cause));
+    print_attempts(view, "    ");
     print_ways(view, "    ");
     print_expectation(view, "    ");
     if (view.diagnosis)
@@ -157,6 +158,12 @@ void print_expectation(const reports::CaseView& test, std::string_view indent) {
     if (test.expectation)
         print("{}expectation: {}\n", indent,
               printable(reports::describe_expectation(test.state, *test.expectation)));
+}
+
+void print_attempts(const reports::CaseView& test, std::string_view indent) {
+    for (const reports::AttemptView& attempt : test.attempts)
+        print("{}attempt {}: {}{}\n", indent, attempt.number, parsers::name_of(attempt.state),
+              attempt.key_line.empty() ? "" : ": " + printable(attempt.key_line));
 }
 
 void print_ways(const reports::CaseView& test, std::string_view indent) {
@@ -219,7 +226,7 @@ Expected<ExitCode> show_test_history(const Results& results, const std::string& 
           parsers::name_of(last.state),
           format_duration(std::chrono::duration<double>(last.duration_s)));
     const auto failed = std::find_if(history->begin(), history->end(), [](const auto& entry) {
-        return reports::needs_attention(entry.state);
+        return reports::needs_attention(entry.state) || entry.flaky;
     });
     if (failed == history->end()) {
         print("no failure in {}\nlog: {}\n",

@@ -11,6 +11,8 @@
 
 namespace compat::cli {
 
+// Prints each attempt at a test that had several.
+void print_attempts(const reports::CaseView& test, std::string_view indent);
 // Prints the results of other ways to run a failed test.
 void print_ways(const reports::CaseView& test, std::string_view indent);
 void print_expectation(const reports::CaseView& test, std::string_view indent);

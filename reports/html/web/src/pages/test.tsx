@@ -86,7 +86,8 @@ function More({ detail, table }: { detail: Detail; table: Table }) {
         <Block title="Attempts">
           <ol class="plain">{detail.attempts.map((attempt) => (
             <li key={attempt.attempt}>{attempt.attempt}. <StateSign state={attempt.state} /> {words(attempt.state)}, {words(attempt.kind)}{attempt.forked && ", forked"}, {duration(attempt.duration_s)}
-              {attempt.key_line && <>: <Name text={attempt.key_line} length={300} /></>}</li>
+              {attempt.key_line && <>: <Name text={attempt.key_line} length={300} /></>}
+              {attempt.traceback && <LongText text={attempt.traceback} label="Traceback" />}</li>
           ))}</ol>
         </Block>
       )}

@@ -53,7 +53,10 @@ bool has_failure(const CaseRecord& test, State counted) {
            std::any_of(test.also.begin(), test.also.end(), is_it);
 }
 
-void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view framework) {
+namespace {
+
+// All but its sub-tests'.
+void add_own_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view framework) {
     const State own = c.call_state.value_or(c.state);
     bool own_counted = false;
     const auto count = [&](const Failure& failure, State state) {
@@ -67,9 +70,17 @@ void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view f
     if (c.failure) count(*c.failure, c.failure->counted.value_or(c.state));
     for (const Failure& more : c.also) count(more, counted_state(more, framework));
     if (!own_counted) counts[own] += c.tests;
-    const bool skips = is_framework(framework, Framework::unittest);
     // pytest counts a skip in the tear-down beside the call.
-    if (!skips && c.state == State::skipped && own == State::passed) ++counts[State::skipped];
+    if (!is_framework(framework, Framework::unittest) && c.state == State::skipped &&
+        own == State::passed)
+        ++counts[State::skipped];
+}
+
+}  // namespace
+
+void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view framework) {
+    add_own_outcomes(counts, c, framework);
+    const bool skips = is_framework(framework, Framework::unittest);
     for (const SubCase& sub : c.subcases)
         if (is_failure(sub.state) || (skips && sub.state == State::skipped)) ++counts[sub.state];
 }
@@ -81,6 +92,23 @@ OutcomeCounts optional_outcomes(const ModuleRecord& record) {
         for (const SubCase& sub : c.subcases)
             if (sub.state != State::passed && !is_failure(sub.state)) ++counts[sub.state];
     return counts;
+}
+
+void add_pytest_xml_outcomes(OutcomeCounts& counts, const CaseRecord& c, bool is_earlier) {
+    OutcomeCounts own{};
+    add_own_outcomes(own, c, name_of(Framework::pytest));
+    if (is_earlier) own[State::passed] = 0;
+    for (const SubCase& sub : c.subcases) ++own[sub.state];
+    for (size_t i = 0; i < own.size(); ++i) counts[i] += own[i];
+}
+
+void add_left_out(LeftOutTearDowns& left_out, const CaseRecord& c) {
+    const auto is_teardown = [](const Failure& f) { return f.phase == Phase::teardown; };
+    if (!c.failure) return;
+    if (is_teardown(*c.failure))
+        ++left_out.after_other;
+    else if (std::any_of(c.also.begin(), c.also.end(), is_teardown))
+        ++(c.failure->phase == Phase::call ? left_out.after_failure : left_out.after_other);
 }
 
 }  // namespace compat::parsers

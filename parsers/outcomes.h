@@ -32,6 +32,15 @@ void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view f
 // Sub-tests that pytest counts or not, by its version and its verbosity: the skipped, xfailed and
 // xpassed ones.
 [[nodiscard]] OutcomeCounts optional_outcomes(const ModuleRecord& record);
+// The same as pytest's JUnit XML counts it. An attempt that was not the last counts by its
+// sub-tests and its tear-down alone.
+void add_pytest_xml_outcomes(OutcomeCounts& counts, const CaseRecord& c, bool is_earlier);
+// Its `tests` leaves out a tear-down that broke: up to pytest 9.0 after a failed call, since 9.1
+// after any other outcome. A file does not say which.
+struct LeftOutTearDowns {
+    std::int64_t after_failure = 0, after_other = 0;
+};
+void add_left_out(LeftOutTearDowns& left_out, const CaseRecord& c);
 
 // The row of tests that a text counts and does not name: it stands for any number of them
 // (parsers/import/unnamed.h).

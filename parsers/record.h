@@ -137,6 +137,9 @@ struct CaseRecord {
     std::optional<Failure> failure;
     std::vector<Failure> also;  // further failures of the same test (a tear-down that broke, too)
     std::vector<SubCase> subcases;
+    // Attempts before this one that a file of results tells of, in order. `split_attempts`
+    // (parsers/import/importers.h) makes attempts at the module of them before they are stored.
+    std::vector<CaseRecord> earlier;
 
     // In one line why it ended so: the key line of its failure, or of the first sub-test that
     // failed; else the reason.

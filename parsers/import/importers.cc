@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <utility>
 
 #include "parsers/import/ctrf/ctrf.h"
 #include "parsers/import/finished_run.h"
@@ -139,6 +140,31 @@ std::vector<ModuleRecord> split_modules(ModuleRecord part) {
     }
     for (ModuleRecord& module : modules) module.collected = tests_in(module.cases);
     return modules;
+}
+
+std::vector<ModuleRecord> split_attempts(ModuleRecord module) {
+    size_t most = 0;
+    for (const CaseRecord& test : module.cases) most = std::max(most, test.earlier.size());
+    if (most == 0) return {std::move(module)};
+    std::vector<CaseRecord> cases = std::exchange(module.cases, {});
+    // The totals are those of all attempts.
+    module.closing.reset();
+    // Said once, with the first.
+    const auto diagnostics = std::exchange(module.diagnostics, {});
+    std::vector<ModuleRecord> attempts(most + 1, module);
+    attempts.front().diagnostics = diagnostics;
+    for (CaseRecord& test : cases) {
+        auto earlier = std::exchange(test.earlier, {});
+        for (size_t i = 0; i < earlier.size(); ++i) {
+            CaseRecord& attempt = attempts[i].cases.emplace_back(std::move(earlier[i]));
+            attempt.id = test.id;
+            attempt.name = test.name;
+            attempt.location = test.location;
+        }
+        attempts[earlier.size()].cases.push_back(std::move(test));
+    }
+    for (ModuleRecord& attempt : attempts) attempt.collected = tests_in(attempt.cases);
+    return attempts;
 }
 
 std::string_view module_of(const CaseRecord& test) {

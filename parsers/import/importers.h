@@ -76,6 +76,10 @@ using Signs = std::array<int, kDialectNames.size()>;
 // one module comes back as it is; of several, each has its own cases, and no closing.
 [[nodiscard]] std::vector<ModuleRecord> split_modules(ModuleRecord part);
 
+// The record of one module as one record an attempt. The first has each test's first attempt, the
+// next has the tests that were tried again.
+[[nodiscard]] std::vector<ModuleRecord> split_attempts(ModuleRecord module);
+
 // "tests/test_a.py" of "tests/test_a.py::A::test_x".
 [[nodiscard]] std::string_view module_of(const CaseRecord& test);
 

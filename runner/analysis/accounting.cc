@@ -114,19 +114,26 @@ bool has_only_subtest_elements(const CaseRecord& c) {
     return !c.subcases.empty() && c.call_state == State::passed;
 }
 
-// pytest writes a second element for a tear-down that broke after a failed call, and leaves it out
-// of `tests`.
-bool has_second_element(const CaseRecord& c) {
-    return c.failure && c.failure->phase == Phase::call &&
-           std::any_of(c.also.begin(), c.also.end(),
-                       [](const parsers::Failure& f) { return f.phase == Phase::teardown; });
+// Our own file counts each test once.
+bool is_uncounted_attempt(const CaseRecord& attempt) {
+    return attempt.failure && attempt.failure->counted == State::passed;
 }
 
 // The totals of a file: of all outcomes, or of each test once by its state.
 FrameworkSummary junit_totals(const ModuleRecord& record, bool by_outcome) {
+    const bool by_pytest = is_framework(record.framework, Framework::pytest);
     StateCounts counts{};
+    parsers::LeftOutTearDowns left_out;
     std::int64_t uncounted = 0;
     std::int64_t disabled = 0;
+    const auto count = [&](const CaseRecord& c, bool is_earlier) {
+        if (by_pytest) {
+            add_pytest_xml_outcomes(counts, c, is_earlier);
+            add_left_out(left_out, c);
+        } else if (!is_earlier || !is_uncounted_attempt(c)) {
+            add_outcomes(counts, c, record.framework);
+        }
+    };
     for (const CaseRecord& c : record.cases) {
         if (!is_in_totals(c, record.framework)) continue;
         if (!by_outcome) {
@@ -138,12 +145,12 @@ FrameworkSummary junit_totals(const ModuleRecord& record, bool by_outcome) {
             disabled += !c.started && c.state == State::skipped ? 1 : 0;
             continue;
         }
-        add_outcomes(counts, c, record.framework);
-        const bool not_in_tests = is_framework(record.framework, Framework::pytest)
-                                      ? has_second_element(c)
-                                      : has_only_subtest_elements(c);
-        uncounted += not_in_tests ? 1 : 0;
+        for (const CaseRecord& attempt : c.earlier) count(attempt, true);
+        count(c, false);
+        uncounted += !by_pytest && has_only_subtest_elements(c);
     }
+    // The least: a surplus is no mismatch.
+    uncounted += std::max(left_out.after_failure, left_out.after_other);
     const auto sum = [&](std::initializer_list<State> states) {
         std::int64_t all = 0;
         for (const State state : states) all += at(counts, state);

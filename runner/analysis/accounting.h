@@ -53,10 +53,10 @@ struct ModuleAccounting {
 //  - A closing line with the word "tests" is the totals of a JUnit XML file
 //  (parsers/import/junit/junit_xml.h).
 //    GoogleTest and CTest count each test once; CTest counts tests that did not run as skipped. The
-//    others count each outcome: pytest's `tests` leaves out a tear-down that broke after a failed
-//    call, Surefire has each attempt at a test, unittest-xml-reporting counts an unexpected success
-//    as an error and only the broken sub-tests of a test that has some. An unknown writer may do
-//    either.
+//    others count each outcome: pytest's `tests` leaves out some tear-downs that broke
+//    (parsers/outcomes.h), Surefire has each attempt at a test, unittest-xml-reporting counts an
+//    unexpected success as an error and only the broken sub-tests of a test that has some. An
+//    unknown writer may do either.
 [[nodiscard]] std::optional<parsers::FrameworkSummary> expected_closing(
     const parsers::ModuleRecord& record);
 

@@ -100,6 +100,35 @@ def quiet(passed, skipped=0):
     return "." * passed + "s" * skipped + "   [100%]\n" + ", ".join(counts) + " in 0.01s\n"
 
 
+def test_an_attempt_that_a_file_tells_of_is_in_every_report(runner, tmp_path):
+    flaky = """<testsuite name="demo.FlakyTest" time="0.02" tests="2" errors="0" skipped="0" failures="0" flakes="1">
+<testcase name="once" classname="demo.FlakyTest" time="0.01"><flakyFailure message="was 3" type="java.lang.AssertionError">
+<stackTrace><![CDATA[java.lang.AssertionError: was 3
+\tat demo.FlakyTest.once(FlakyTest.java:11)]]></stackTrace><system-out>port 80</system-out></flakyFailure></testcase>
+<testcase name="fine" classname="demo.FlakyTest" time="0.01"/></testsuite>"""
+    (tmp_path / "TEST-demo.FlakyTest.xml").write_text(flaky)
+    made = runner("import", tmp_path / "TEST-demo.FlakyTest.xml")
+    assert made.code == 0 and made.report["accounting"]["closed"], made.out
+    (once, fine) = made.report["modules"][0]["cases"]
+    assert (once["state"], once["flaky"], fine["flaky"]) == ("passed", True, False)
+    assert [attempt["state"] for attempt in once["attempts"]] == ["failed", "passed"]
+    assert "FlakyTest.java:11" in once["attempts"][0]["traceback"] and "port 80" in once["attempts"][0]["traceback"]
+    words = "java.lang.AssertionError: was 3"
+    assert f"failed `{words}`, then passed" in (made.folder / "report.md").read_text()
+    for shown in ["show", "latest"], ["show", "latest", once["id"]], ["show", once["id"]]:
+        assert f"attempt 1: failed: {words}" in runner(*shown).out, shown
+    # Our own file tells of it again.
+    for form in "ctrf", "junit":
+        runner("report", "latest", "--format", form)
+    (ctrf,) = made.folder.glob("ctrf.json")
+    retry = json.loads(ctrf.read_text())["results"]["tests"][0]["retryAttempts"][0]
+    assert retry["message"] == words and "FlakyTest.java:11" in retry["trace"]
+    again = runner("import", made.folder / "junit.xml")
+    (once, _) = again.report["modules"][0]["cases"]
+    assert once["flaky"] and "FlakyTest.java:11" in once["attempts"][0]["traceback"]
+    assert runner("reparse", "latest").code == 0
+
+
 def test_tests_without_a_name_are_one_row_for_each_state_of_a_run(runner, tmp_path):
     for folder, text in ("one", quiet(5)), ("two", quiet(3, 1)):
         (tmp_path / folder).mkdir()

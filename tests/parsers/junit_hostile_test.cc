@@ -328,6 +328,15 @@ std::vector<Monster> monsters() {
                           "' file='a.py' name='x'/>");
          }},
         {"tests", [](size_t size) { return suite(filled("<testcase name='t'/>", size)); }},
+        {"attempts",
+         [](size_t size) {
+             return "<testsuite name='pytest' tests='1'>" + filled("<testcase name='t'/>", size);
+         }},
+        {"subtests_of_pytest",
+         [](size_t size) {
+             return "<testsuite name='pytest' tests='1'><testcase name='t'>" +
+                    filled("<skipped message='m'/>", size);
+         }},
         {"suites",
          [](size_t size) {
              return "<testsuites>" + filled("<testsuite name='pytest' tests='1'/>", size);

@@ -11,8 +11,7 @@
 #include "parsers/import/gtest/googletest.h"
 #include "parsers/import/gtest/unwritten.h"
 #include "parsers/import/importers.h"
-#include "parsers/import/pytest_failure.h"
-#include "parsers/python_repr.h"
+#include "parsers/import/junit/junit_pytest.h"
 #include "parsers/text.h"
 #include "parsers/unittest_header.h"
 
@@ -29,7 +28,6 @@ struct Element {
     std::string_view name;
     State state;
     bool decides = true;
-    bool counted = true;  // by the totals
 };
 constexpr std::array<Element, 11> kElements{{
     {"failure", State::failed},
@@ -39,7 +37,7 @@ constexpr std::array<Element, 11> kElements{{
     {"rerunError", State::errored, false},
     {"flakyFailure", State::failed, false},
     {"flakyError", State::errored, false},
-    {"rerun", State::failed, false, false},
+    {"rerun", State::failed, false},
     {"properties", State::passed},
     {"system-out", State::passed},
     {"system-err", State::passed},
@@ -50,52 +48,11 @@ const Element* element_named(std::string_view name) {
     return it == kElements.end() ? nullptr : it;
 }
 
-// pytest's words in the `message` of an <error>, and of a <skipped> by collection.
-struct PytestWords {
-    std::string_view begin;
-    Phase phase;
-};
-constexpr std::array<PytestWords, 6> kPytestElements{{
-    {"failed on setup with ", Phase::setup},
-    {"failed on teardown with ", Phase::teardown},
-    {"test setup failure", Phase::setup},
-    {"test teardown failure", Phase::teardown},
-    {"collection failure", Phase::load},
-    {"collection skipped", Phase::load},
-}};
-std::optional<Phase> pytest_phase(std::string_view message) {
-    for (const PytestWords& known : kPytestElements)
-        if (message.starts_with(known.begin)) return known.phase;
-    return std::nullopt;
-}
-
-// All text right inside a node: writers cut one text into several CDATA sections.
-std::string text_in(xml_node node) {
-    std::string text;
-    for (const xml_node child : node)
-        if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata)
-            text += child.value();
-    return text;
-}
-
-// With --tb=no and the like only the attribute tells: 'failed on setup with "ValueError: bad"', of
-// as many lines as there are.
-Failure pytest_failure(std::string_view text, const char* attribute_text) {
-    Failure failure = parse_pytest_failure(text, "");
-    if (!failure.type.empty()) return failure;
-    static const RE2 kQuoted(R"((?s)failed on [^"]*["](.*)["])", RE2::Latin1);
-    std::string message;
-    if (!RE2::FullMatch(attribute_text, kQuoted, &message)) message = attribute_text;
-    if (!message.empty() && !pytest_phase(message)) name_by_message(failure, message);
-    return failure;
-}
-
 // Its phase and how it is counted are left to the caller.
-Failure failure_in(xml_node element, bool by_pytest) {
+Failure failure_in(xml_node element) {
     const xml_node trace = element.child("stackTrace");
-    const std::string text = text_in(trace ? trace : element);
+    const std::string text = junit_text(trace ? trace : element);
     const std::string_view message = attribute(element, "message");
-    if (by_pytest) return pytest_failure(text, message.data());
     static const RE2 kPython(
         R"((?m)^(?:  \+ Exception Group )?Traceback \(most recent call last\):$)");
     Failure failure;
@@ -162,6 +119,9 @@ class CaseReader {
             test.location = {valid_utf8(file_), static_cast<int>(*line) + first};
         switch (writer_) {
             case JunitWriter::pytest:
+                if (!name_pseudo()) name_python();
+                out_.only_teardown = read_pytest_outcomes(node_, test);
+                break;
             case JunitWriter::unittest:
                 if (!name_pseudo()) name_python();
                 read_results();
@@ -225,9 +185,13 @@ class CaseReader {
     }
 
     void name_python() {
-        const ClassPlace place = class_place(writer_, class_name_, file_);
-        if (writer_ == JunitWriter::pytest)
-            return name(place.path, joined(place.classes, name_), {});  // after the module's
+        ClassPlace place = class_place(writer_, class_name_, file_);
+        if (writer_ == JunitWriter::pytest) {
+            // As in pytest's node ids. The own name comes after the module's.
+            static const RE2 kDot("[.]");
+            RE2::GlobalReplace(&place.classes, kDot, "::");
+            return name(place.path, joined(place.classes, name_), {});
+        }
         const size_t end = std::min(name_.find(' '), name_.size());
         std::string id = joined(place.classes, name_.substr(0, end));
         out_.subtest = valid_utf8(trimmed(name_.substr(end)));
@@ -257,41 +221,24 @@ class CaseReader {
         out_.test.pseudo = name_.starts_with('<') && name_.ends_with('>');
     }
 
-    // The test's output, without which a failure's text is not complete.
-    std::string output() const {
-        std::string text;
-        for (const auto& [element, title] :
-             {std::pair{"system-out", "stdout"}, std::pair{"system-err", "stderr"}})
-            for (const xml_node child : node_.children(element))
-                if (const std::string part = text_in(child); !trimmed(part).empty())
-                    text += fmt::format("\n--- Captured {} ---\n{}", title, part);
-        return valid_utf8(text);
-    }
-
     void read_results() {
         CaseRecord& test = out_.test;
         std::optional<State> good;  // skipped, xfailed, xpassed
-        std::vector<Failure> others;
-        bool in_call = false;
         for (const xml_node child : node_.children()) {
             const Element* const element = element_named(child.name());
             if (element == nullptr || element->state == State::passed) continue;
             if (const auto state = good_state(*element, child)) {
                 good = state;
-                if (*state != State::xpassed) test.reason = reason_of(child);
+                if (*state != State::xpassed) test.reason = junit_reason(child);
                 continue;
             }
-            Failure failure = failure_in(child, writer_ == JunitWriter::pytest);
-            failure.counted = element->counted ? element->state : State::passed;
-            if (test.pseudo)
-                failure.phase = test.phase;
-            else if (writer_ == JunitWriter::pytest && element->state == State::errored)
-                failure.phase = pytest_phase(attribute(child, "message")).value_or(Phase::call);
+            Failure failure = failure_in(child);
+            failure.counted = element->state;
+            if (test.pseudo) failure.phase = test.phase;
             if (!element->decides) {
-                others.push_back(std::move(failure));
+                test.earlier.push_back(attempt_in(child, std::move(failure)));
                 continue;
             }
-            in_call = in_call || failure.phase != Phase::teardown;
             if (test.failure) {
                 test.also.push_back(std::move(failure));
                 continue;
@@ -300,11 +247,21 @@ class CaseReader {
             test.phase = failure.phase;
             test.failure = std::move(failure);
         }
-        std::move(others.begin(), others.end(), std::back_inserter(test.also));
         if (!test.failure) return good ? void(test.state = *good) : read_status();
-        test.failure->traceback += output();
-        out_.only_teardown = !good && !in_call;
-        if (good || !in_call) test.call_state = good.value_or(State::passed);
+        test.failure->traceback += junit_output(node_);
+        if (good) test.call_state = good;
+    }
+
+    // An attempt that does not decide. Surefire's and nextest's first one is the <failure>.
+    static CaseRecord attempt_in(xml_node element, Failure failure) {
+        CaseRecord attempt;
+        // Our own file names the state.
+        attempt.state = state_of(attribute(element, "type")).value_or(*failure.counted);
+        attempt.started = true;
+        attempt.duration_s = file_seconds(attribute(element, "time"));
+        attempt.failure = std::move(failure);
+        attempt.failure->traceback += junit_output(element);
+        return attempt;
     }
 
     // For a test without any element that says how it ended.
@@ -319,27 +276,10 @@ class CaseReader {
     // The state of an element that is no failure, though it may stand in an <error>.
     std::optional<State> good_state(const Element& element, xml_node child) const {
         const std::string_view type = attribute(child, "type");
-        if (element.state == State::skipped) {
-            const bool expected = type == "pytest.xfail" || type == "XFAIL" ||
-                                  (writer_ == JunitWriter::pytest &&
-                                   attribute(child, "message") == "expected test failure");
-            return expected ? State::xfailed : State::skipped;
-        }
+        if (element.state == State::skipped)
+            return type == "XFAIL" ? State::xfailed : State::skipped;
         if (writer_ == JunitWriter::unittest && type == "UnexpectedSuccess") return State::xpassed;
         return std::nullopt;
-    }
-
-    static std::string reason_of(xml_node child) {
-        const std::string_view message = attribute(child, "message");
-        const std::string text = text_in(child);
-        // "('/suite/test_a.py', 3, 'Skipped: not on this host')"
-        static const RE2 kTuple(R"((?s)\(.*?, (?:\d+|None), (['"].*['"])\)\s*)");
-        std::string quoted;
-        if (message != "collection skipped" || !RE2::FullMatch(text, kTuple, &quoted))
-            return valid_utf8(message.empty() ? trimmed(text) : message);
-        std::string reason = unquoted_python(quoted);
-        if (reason.starts_with("Skipped: ")) reason.erase(0, 9);
-        return valid_utf8(reason);
     }
 
     // Elements have fewer kinds than we have states: their types say more.
@@ -354,10 +294,13 @@ class CaseReader {
             test.failure->type = type;
             test.failure->message = valid_utf8(attribute(result, "message"));
         }
-        if (!result && output().find("[[PROPERTY|state=xpassed]]") != std::string::npos)
+        if (!result && junit_output(node_).find("[[PROPERTY|state=xpassed]]") != std::string::npos)
             test.state = State::xpassed;
         // Elsewhere such a file's attempts that did not decide are counted.
-        for (Failure& other : test.also) other.counted = State::passed;
+        for (CaseRecord& attempt : test.earlier) {
+            if (state_of(attempt.failure->type)) attempt.failure->type.clear();
+            attempt.failure->counted = State::passed;
+        }
         const auto state = state_of(type);
         if (!state || *state == test.state) return;
         test.call_state = test.state;  // as the totals count it
@@ -372,7 +315,7 @@ class CaseReader {
         const auto all = [&](const char* element, bool skipped) {
             std::vector<Failure> failures;
             for (const xml_node child : node_.children(element)) {
-                const std::string text = text_in(child);
+                const std::string text = junit_text(child);
                 failures.push_back(
                     googletest_failure(text.empty() ? attribute(child, "message") : text, skipped));
             }
@@ -400,7 +343,7 @@ class CaseReader {
             test.started = false;
             test.phase = Phase::module_setup;
         }
-        if (test.failure) test.failure->traceback += output();
+        if (test.failure) test.failure->traceback += junit_output(node_);
     }
 
     // CTest does not write why a test failed: what it printed last is all that tells.
@@ -410,7 +353,7 @@ class CaseReader {
         const xml_node failure = node_.child("failure");
         const xml_node skipped = node_.child("skipped");
         const std::string_view message = attribute(failure ? failure : skipped, "message");
-        const std::string printed = text_in(node_.child("system-out"));
+        const std::string printed = junit_text(node_.child("system-out"));
         const std::string_view rest = trimmed(printed);
         const std::string_view last = trimmed(rest.substr(rest.rfind('\n') + 1));
         const auto fail = [&](State state, std::string_view type, std::string_view why) {
@@ -458,20 +401,39 @@ JunitWriter writer_of(xml_node suite) {
     if (suite.attribute("disabled") && !suite.attribute("errors") && (with_status || !first))
         return JunitWriter::ctest;
     const std::string name(attribute(suite, "name"));
-    if (name == "pytest" || root == "pytest tests") return JunitWriter::pytest;
+    if (is_pytest_suite(suite)) return JunitWriter::pytest;
     static const RE2 kDated(R"(.*-\d{14})");
     if (attribute(suite, "file").ends_with(".py") || RE2::FullMatch(name, kDated))
         return JunitWriter::unittest;
-    for (const xml_node testcase : suite.children("testcase"))
-        for (const xml_node child : testcase)
-            if (attribute(child, "type").starts_with("pytest.") ||
-                pytest_phase(attribute(child, "message")))
-                return JunitWriter::pytest;
     return JunitWriter::other;
 }
 
 JunitCase junit_case(JunitWriter writer, xml_node testcase) {
     return CaseReader(writer, testcase).read();
+}
+
+std::string junit_text(xml_node node) {
+    std::string text;
+    for (const xml_node child : node)
+        if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata)
+            text += child.value();
+    return text;
+}
+
+std::string junit_output(xml_node node) {
+    std::string text;
+    for (const auto& [element, title] :
+         {std::pair{"system-out", "stdout"}, std::pair{"system-err", "stderr"}})
+        for (const xml_node child : node.children(element))
+            if (const std::string part = junit_text(child); !trimmed(part).empty())
+                text += fmt::format("\n--- Captured {} ---\n{}", title, part);
+    return valid_utf8(text);
+}
+
+std::string junit_reason(xml_node skipped) {
+    const std::string_view message = attribute(skipped, "message");
+    const std::string text = junit_text(skipped);
+    return valid_utf8(message.empty() ? trimmed(text) : message);
 }
 
 bool is_junit_child(std::string_view name) { return element_named(name) != nullptr; }

@@ -36,6 +36,12 @@ struct JunitCase {
 // Whether a <testcase> may have such a child.
 [[nodiscard]] bool is_junit_child(std::string_view name);
 
+// All text right inside a node: writers cut one text into several CDATA sections.
+[[nodiscard]] std::string junit_text(pugi::xml_node node);
+// The output in a node, without which a failure's text is not complete.
+[[nodiscard]] std::string junit_output(pugi::xml_node node);
+[[nodiscard]] std::string junit_reason(pugi::xml_node skipped);
+
 // Empty where the node has none.
 [[nodiscard]] inline std::string_view junit_attribute(pugi::xml_node node, const char* name) {
     return node.attribute(name).as_string();

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <pugixml.hpp>
 #include <unordered_map>
@@ -16,8 +15,8 @@
 #include "parsers/import/fields.h"
 #include "parsers/import/gtest/unwritten.h"
 #include "parsers/import/junit/junit_case.h"
+#include "parsers/import/junit/junit_pytest.h"
 #include "parsers/import/origin.h"
-#include "parsers/outcomes.h"
 #include "parsers/text.h"
 
 namespace compat::parsers {
@@ -132,7 +131,10 @@ class Part {
         found.test.id = tidy_id(fmt::format("{}::{}", found.path, found.test.id));
         const auto known = last_.find(found.test.id);
         if (!found.subtest.empty()) return add_subtest(std::move(found));
-        if (known == last_.end() || !joins(known->second, found, element))
+        if (known != last_.end() && writer_ == JunitWriter::pytest)
+            add_pytest_element(record_.cases[known->second.at], std::move(found.test),
+                               found.only_teardown);
+        else if (known == last_.end() || !joins(known->second, found.test, element))
             insert(std::move(found.test), is_timeless(element));
         else
             join(record_.cases[known->second.at], std::move(found.test));
@@ -146,6 +148,10 @@ class Part {
     // The part as it is handed on. `broken_off`: where the file does, in the part's last test.
     ModuleRecord finish(bool broken_off, const Totals& root) {
         record_.finished = record_.ready = !broken_off;
+        if (writer_ == JunitWriter::pytest)
+            for (std::string& said :
+                 settle_pytest_tests(record_.cases, broken_off ? std::nullopt : stated_tests(root)))
+                diagnose(offset_, std::move(said));
         record_.path = record_.cases.empty() ? stem_ : common_module(record_.cases);
         number_repeated_ids(record_.cases);
         record_.collected = static_cast<std::int64_t>(record_.cases.size());
@@ -176,22 +182,17 @@ class Part {
         record_.cases.push_back(std::move(test));
     }
 
-    // Whether this element tells more of a test that has one already. pytest has a second one for
-    // a tear-down that broke after a failed call, unittest-xml-reporting one for each outcome.
-    bool joins(const Last& last, const JunitCase& found, xml_node element) const {
+    // Whether this element tells more of a test that has one already: unittest-xml-reporting has
+    // one for each outcome.
+    bool joins(const Last& last, const CaseRecord& found, xml_node element) const {
         const CaseRecord& known = record_.cases[last.at];
-        if (writer_ == JunitWriter::pytest)
-            return found.only_teardown && known.state == State::failed &&
-                   std::none_of(known.also.begin(), known.also.end(),
-                                [](const Failure& f) { return f.phase == Phase::teardown; });
         if (writer_ != JunitWriter::unittest || known.pseudo) return false;
         if (!known.subcases.empty() && !known.failure) return true;
-        return known.state != State::passed && found.test.state != State::passed &&
-               (is_timeless(element) || last.timeless || known.state != found.test.state);
+        return known.state != State::passed && found.state != State::passed &&
+               (is_timeless(element) || last.timeless || known.state != found.state);
     }
 
     void join(CaseRecord& known, CaseRecord more) {
-        joined_ += 1;
         known.duration_s += more.duration_s;
         if (!more.failure) {
             // A skip after a failure in the file was one before it in time.
@@ -225,13 +226,17 @@ class Part {
         test.subcases.push_back(std::move(sub));
     }
 
+    [[nodiscard]] std::optional<std::int64_t> stated_tests(const Totals& root) const {
+        return std::max(root[tests], stated()[tests]);
+    }
+
     void set_closing(const Totals& root, bool broken_off) {
         const Totals suites = stated();
-        const auto stated_tests = std::max(root[tests], suites[tests]);
-        if (broken_off) record_.collected = std::max(record_.collected, stated_tests.value_or(0));
-        if (!stated_tests && !record_.cases.empty())
+        const auto of_file = stated_tests(root);
+        if (broken_off) record_.collected = std::max(record_.collected, of_file.value_or(0));
+        if (!of_file && !record_.cases.empty())
             diagnose(offset_, "it states no totals that its tests could be held to");
-        if (!stated_tests) return;
+        if (!of_file) return;
         FrameworkSummary& closing = record_.closing.emplace();
         for (size_t i = 0; i < kTotalWords.size(); ++i) {
             if (root[i]) closing.counts.emplace_back(kTotalWords[i], *root[i]);
@@ -240,21 +245,6 @@ class Part {
         }
         for (const auto& [word, count] : closing.counts)
             closing.text += fmt::format("{}{}={}", closing.text.empty() ? "" : " ", word, count);
-        if (!broken_off) note_unnamed_outcomes(*stated_tests);
-    }
-
-    // Sub-tests that pass are in pytest's totals and nowhere else in its file. A tear-down that
-    // breaks after a failed call is no outcome of its own in `tests`.
-    void note_unnamed_outcomes(std::int64_t stated_tests) {
-        if (writer_ != JunitWriter::pytest) return;
-        OutcomeCounts counts{};
-        for (const CaseRecord& c : record_.cases) add_outcomes(counts, c, record_.framework);
-        const auto ours = std::accumulate(counts.begin(), counts.end(), -joined_);
-        if (stated_tests > ours)
-            diagnose(offset_, fmt::format("its totals count {} more than it names: sub-tests that "
-                                          "passed, which pytest does not write, or tests that are "
-                                          "missing",
-                                          stated_tests - ours));
     }
 
     JunitWriter writer_;
@@ -263,7 +253,6 @@ class Part {
     std::optional<Totals> suites_;
     int hosts_ = 0;  // suites that name one
     size_t offset_ = 0;
-    std::int64_t joined_ = 0;
     GoogletestUnwritten unwritten_;
     std::unordered_map<std::string, Last> last_;  // by id without a "#2"
 };

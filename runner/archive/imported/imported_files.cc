@@ -211,7 +211,11 @@ class Reading {
             if (module.path.empty()) module.path = file.name;
             if (file.repeats && !leave_new_tests(module)) continue;
             if (!file.shard.empty()) name_by_shard(module, file.shard);
-            if (auto seen = take_module(std::move(module), file); !seen) return seen;
+            auto kind = AttemptKind::rest;
+            for (ModuleRecord& attempt : parsers::split_attempts(std::move(module))) {
+                if (auto seen = take_module(std::move(attempt), kind, file); !seen) return seen;
+                kind = AttemptKind::again;
+            }
         }
         return {};
     }
@@ -235,7 +239,8 @@ class Reading {
         record.path = path;
     }
 
-    Expected<void> take_module(ModuleRecord record, const ImportedFile& file) {
+    // `kind`: of another attempt than the module's first.
+    Expected<void> take_module(ModuleRecord record, AttemptKind kind, const ImportedFile& file) {
         Module& module = modules_[record.path];
         if (repeated_)
             for (const auto& test : record.cases) module.tests.insert(test.id);
@@ -251,7 +256,7 @@ class Reading {
         }
         store::JobResult job;
         job.attempt = ++module.attempts;
-        if (job.attempt > 1) job.kind = AttemptKind::rest;
+        if (job.attempt > 1) job.kind = kind;
         job.log = file.log;
         job.process_end = "imported";
         job.duration_s = seconds_of(record);

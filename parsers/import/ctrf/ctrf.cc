@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "parsers/diagnosis/traceback.h"
-#include "parsers/import/attempts.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/doubt.h"
 #include "parsers/import/fields.h"
@@ -326,7 +325,6 @@ std::vector<Diagnostic> read_ctrf(const ResultFile& file, const SeePart& see) {
     if (!writer.runner) record.framework_version = string_at(child_at(results, "tool"), "version");
     record.from_text = record.ready = record.finished = true;
     record.origin = ctrf_origin(results);
-    std::vector<std::vector<CaseRecord>> earlier;
     std::array<std::int64_t, kStatuses.size()> counts{};
     for (const json& test : results["tests"]) {
         const std::string status = passed_unexpectedly(test) ? "failed" : string_at(test, "status");
@@ -337,7 +335,7 @@ std::vector<Diagnostic> read_ctrf(const ResultFile& file, const SeePart& see) {
             ++counts[static_cast<size_t>(known - kStatuses.begin())];
         if (!test.is_object()) continue;
         record.cases.push_back(ctrf_case(test, writer, stem));
-        earlier.push_back(attempts_before(test, record.cases.back(), writer));
+        record.cases.back().earlier = attempts_before(test, record.cases.back(), writer);
     }
     check_summary(child_at(results, "summary"), counts, diagnose);
     number_repeated_ids(record.cases);
@@ -357,7 +355,7 @@ std::vector<Diagnostic> read_ctrf(const ResultFile& file, const SeePart& see) {
         record.outcome = ModuleOutcome::interrupted;
         record.reason = "the run of which it is was not complete";
     }
-    see_attempts(std::move(record), std::move(earlier), see);
+    see(std::move(record));
     return diagnostics;
 }
 

@@ -9,8 +9,7 @@
 
 namespace compat::parsers {
 
-// A part is the file's run; attempts before a test's last are parts in front of it (attempts.h). The
-// summary is held against the tests' own statuses.
+// A part is the file's run. The summary is held against the tests' own statuses.
 [[nodiscard]] std::vector<Diagnostic> read_ctrf(const ResultFile& file, const SeePart& see);
 
 [[nodiscard]] int ctrf_likeness(std::string_view beginning, std::string_view end);

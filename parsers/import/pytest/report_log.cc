@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "parsers/import/attempts.h"
 #include "parsers/import/case_table.h"
 #include "parsers/import/doubt.h"
 #include "parsers/import/fields.h"
@@ -314,7 +313,7 @@ class ReportedSession {
                                                                : Progress::started);
         }
         end_session(exit_status, progress);
-        see_attempts(std::move(record_), std::move(earlier_), see);
+        see(std::move(record_));
     }
 
   private:
@@ -333,8 +332,9 @@ class ReportedSession {
         if (begins && tests_[i].rerun) {
             CaseRecord before = std::exchange(record_.cases[i], new_case(node, line));
             settle(before, std::move(std::exchange(tests_[i], {}).reports));
-            earlier_.resize(std::max(earlier_.size(), i + 1));
-            earlier_[i].push_back(std::move(before));
+            auto earlier = std::exchange(before.earlier, {});
+            earlier.push_back(std::move(before));
+            record_.cases[i].earlier = std::move(earlier);
         } else if (begins || i == tests_.size()) {
             i = tests_.size();
             tests_.emplace_back();
@@ -407,7 +407,6 @@ class ReportedSession {
     std::string root_;  // as far as a failure has told
     ModuleRecord record_;
     std::vector<ReportedTest> tests_;  // parallel to record_.cases, as far as both reach
-    std::vector<std::vector<CaseRecord>> earlier_;
     std::unordered_map<std::string, size_t> by_key_;  // name and worker; name alone: the last one
 };
 

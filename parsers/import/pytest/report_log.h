@@ -9,7 +9,7 @@
 
 namespace compat::parsers {
 
-// A part is a session; attempts before a test's last are parts in front of it (attempts.h).
+// A part is a session.
 [[nodiscard]] std::vector<Diagnostic> read_pytest_reportlog(const ResultFile& file,
                                                             const SeePart& see);
 

@@ -135,14 +135,18 @@ class CaseReader {
                 name("", name_, name_);
                 read_ctest();
                 break;
-            case JunitWriter::other:
-                name_other();
-                read_results();
-                break;
             case JunitWriter::runner:
                 name_own();
                 read_results();
                 read_own_state();
+                break;
+            default:
+                if (writer_ == JunitWriter::absl)
+                    name("", joined(class_name_, name_), fmt::format("{}.{}", class_name_, name_));
+                else
+                    name_other();
+                read_results();
+                settle_by_writer(writer_, node_, out_.test);
         }
         return std::move(out_);
     }
@@ -395,6 +399,7 @@ JunitWriter writer_of(xml_node suite) {
     if (attribute(generator, "name") == "generator" &&
         attribute(generator, "value").starts_with("runner "))
         return JunitWriter::runner;
+    if (const auto known = writer_by_form(suite)) return *known;
     const bool with_status = first.attribute("status");
     if (root == "AllTests" || (with_status && first.attribute("result")))
         return JunitWriter::googletest;

@@ -2,24 +2,14 @@
 // Not for which elements are of one test, nor for runs and their totals (junit_xml.h).
 #pragma once
 
-#include <array>
 #include <pugixml.hpp>
 #include <string>
 #include <string_view>
 
+#include "parsers/import/junit/junit_writer.h"
 #include "parsers/record.h"
-#include "runner/base/framework.h"
 
 namespace compat::parsers {
-
-// `runner`: our own reports (reports/ci/junit.h).
-enum class JunitWriter { pytest, unittest, googletest, ctest, other, runner };
-inline constexpr std::array<std::string_view, 6> kJunitFrameworks{name_of(Framework::pytest),
-                                                                  name_of(Framework::unittest),
-                                                                  name_of(Framework::gtest),
-                                                                  name_of(Framework::ctest),
-                                                                  "junit",
-                                                                  "junit"};
 
 // By the marks that a writer leaves on an outermost <testsuite>, the document's root and its tests.
 [[nodiscard]] JunitWriter writer_of(pugi::xml_node suite);

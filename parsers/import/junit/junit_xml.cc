@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 3> kNotTests{"properties", "system-out", 
 
 enum TotalWord { tests, failures, errors, skipped };
 constexpr std::array<std::string_view, 4> kTotalWords{"tests", "failures", "errors", "skipped"};
-using Totals = std::array<std::optional<std::int64_t>, kTotalWords.size()>;
+using Totals = JunitTotals;
 
 // A number that no file reaches is no count, and sums of the others stay in range.
 std::optional<std::int64_t> stated_count(xml_node node, const char* name) {
@@ -84,7 +84,7 @@ bool is_timeless(xml_node element) {
 class Part {
   public:
     Part(JunitWriter writer, std::string stem) : writer_(writer), stem_(std::move(stem)) {
-        record_.framework = kJunitFrameworks[static_cast<size_t>(writer)];
+        record_.framework = framework_of(writer);
         record_.from_text = true;
     }
 
@@ -130,6 +130,8 @@ class Part {
             name = fmt::format("{}::{}", found.path, found.test.id);
         found.test.id = tidy_id(fmt::format("{}::{}", found.path, found.test.id));
         const auto known = last_.find(found.test.id);
+        // jest-junit writes the same error twice.
+        if (known != last_.end() && writer_ == JunitWriter::jest && found.test.pseudo) return;
         if (!found.subtest.empty()) return add_subtest(std::move(found));
         if (known != last_.end() && writer_ == JunitWriter::pytest)
             add_pytest_element(record_.cases[known->second.at], std::move(found.test),
@@ -138,6 +140,11 @@ class Part {
             insert(std::move(found.test), is_timeless(element));
         else
             join(record_.cases[known->second.at], std::move(found.test));
+    }
+
+    void add_unloaded(CaseRecord row) {
+        row.id = tidy(row.id);
+        insert(std::move(row), false);
     }
 
     void diagnose(size_t offset, std::string message) {
@@ -245,6 +252,10 @@ class Part {
         }
         for (const auto& [word, count] : closing.counts)
             closing.text += fmt::format("{}{}={}", closing.text.empty() ? "" : " ", word, count);
+        // The rules of runner/analysis/accounting.h are those of the other writers.
+        if (!broken_off && totals_agree(writer_, root, record_.cases) &&
+            totals_agree(writer_, suites, record_.cases))
+            record_.closing.reset();
     }
 
     JunitWriter writer_;
@@ -398,6 +409,8 @@ class Document : public pugi::xml_tree_walker {
             begin_part(writer);
         }
         part_->begin_suite(suite, offset_of(suite));
+        if (auto row = break_ ? std::nullopt : unloaded_file(suite))
+            part_->add_unloaded(std::move(*row));
         note_no_counts(suite);
     }
 

@@ -1,0 +1,124 @@
+// JUnit XML of writers whose totals count other things (golden/writers): files of the tools, the
+// states that these tools printed of the same runs, and totals that agree by each writer's rules.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <re2/re2.h>
+
+#include <set>
+
+#include "parsers/import/importers.h"
+#include "parsers/text.h"
+#include "runner/analysis/accounting.h"
+#include "runner/analysis/expectations/judge.h"
+#include "tests/parsers/golden_files.h"
+#include "tests/parsers/import_invariants.h"
+
+namespace compat::analysis {
+namespace {
+
+using parsers::CaseRecord;
+using parsers::Dialect;
+using parsers::ModuleRecord;
+using parsers::State;
+using parsers::testing::golden_bytes;
+
+std::vector<ModuleRecord> writer_parts(std::string_view bytes, std::string_view name = "file.xml") {
+    return parsers::testing::imported_parts(Dialect::junit_xml, name, bytes).parts;
+}
+
+std::vector<std::string> writer_mismatches(std::string_view bytes) {
+    std::vector<std::string> all;
+    for (const ModuleRecord& part : writer_parts(bytes))
+        for (const Mismatch& m : account(part).mismatches) all.push_back(m.text());
+    return all;
+}
+
+std::vector<std::string> writer_files() {
+    std::vector<std::string> all;
+    for (const auto& path : parsers::testing::golden_paths("writers", ".xml"))
+        all.push_back(path.stem().string());
+    return all;
+}
+
+class JunitWriters : public ::testing::TestWithParam<std::string> {
+  protected:
+    std::string xml() const { return golden_bytes("writers/" + GetParam() + ".xml"); }
+};
+
+TEST_P(JunitWriters, StatesAreThoseThatTheToolPrinted) {
+    std::multiset<std::string> wanted, ours;
+    const std::string states = golden_bytes("writers/" + GetParam() + ".states");
+    for (parsers::Lines lines(states); lines.next();) wanted.emplace(lines.line());
+    for (const ModuleRecord& part : writer_parts(xml(), GetParam() + ".xml"))
+        for (const CaseRecord& c : part.cases)
+            ours.insert(fmt::format("{} {}", name_of(c.state), c.id));
+    EXPECT_EQ(ours, wanted);
+}
+
+TEST_P(JunitWriters, TotalsAgree) { EXPECT_THAT(writer_mismatches(xml()), ::testing::IsEmpty()); }
+
+// Totals far above the tests are noticed, where they count tests.
+TEST_P(JunitWriters, ATotalThatIsTooHighIsNoticed) {
+    static const RE2 kAssertionsOrSuites("catch2.*|doctest.*|mocha-junit.*|node.*");
+    static const RE2 kNothing("node.*");
+    for (const char* word : {"tests", "failures"}) {
+        if (RE2::FullMatch(GetParam(),
+                           word == std::string("tests") ? kAssertionsOrSuites : kNothing))
+            continue;
+        std::string bytes = xml();
+        const RE2 attribute(fmt::format(R"((<testsuite\b[^>]*? {}=")\d+)", word));
+        ASSERT_TRUE(RE2::Replace(&bytes, attribute, "\\1999")) << word;
+        EXPECT_THAT(writer_mismatches(bytes), ::testing::Not(::testing::IsEmpty())) << word;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, JunitWriters, ::testing::ValuesIn(writer_files()), [](const auto& row) {
+    std::string name = row.param;
+    for (char& c : name)
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    return name;
+});
+
+const CaseRecord& first_case(const std::vector<ModuleRecord>& parts) {
+    return parts.at(0).cases.at(0);
+}
+
+// In the file of any writer, and by whatever it counts.
+TEST(JunitAllowedFailure, IsNoFailure) {
+    for (const auto& [failures, skipped] : {std::pair{0, 0}, {1, 0}, {0, 1}, {1, 1}}) {
+        const std::string bytes = fmt::format(
+            "<testsuite name='a' tests='1' failures='{}' skipped='{}' errors='0'><testcase "
+            "name='x'><skipped message='known'/><failure message='1 != 2'/></testcase></testsuite>",
+            failures, skipped);
+        const auto parts = writer_parts(bytes);
+        EXPECT_EQ(first_case(parts).state, State::xfailed);
+        EXPECT_EQ(first_case(parts).reason, "known: 1 != 2");
+        EXPECT_THAT(writer_mismatches(bytes), ::testing::IsEmpty());
+    }
+    EXPECT_THAT(writer_mismatches("<testsuite name='a' tests='1' failures='2'><testcase name='x'>"
+                           "<skipped/><failure/></testcase></testsuite>"),
+                ::testing::SizeIs(1));
+}
+
+// absltest and nose2 run unittest's tests: an unexpected success fails them, too.
+TEST(JunitWriters, AnUnexpectedSuccessIsUnexpectedWhereTheToolFails) {
+    for (const char* file : {"absl-2.5", "nose2-0.16"})
+        for (const ModuleRecord& part : writer_parts(golden_bytes(fmt::format("writers/{}.xml", file))))
+            EXPECT_TRUE(is_unexpected(State::xpassed, part.framework)) << file;
+}
+
+// Nothing but a file that could not be loaded.
+TEST(JunitUnloaded, IsARowOfItsOwnModule) {
+    const std::string bytes =
+        "<testsuites tests='0' errors='1'><testsuite name='src/a.test.js' tests='0' errors='1'>"
+        "</testsuite></testsuites>";
+    const auto parts = writer_parts(bytes);
+    EXPECT_EQ(first_case(parts).id, "src/a.test.js::<module>");
+    EXPECT_EQ(first_case(parts).state, State::errored);
+    EXPECT_EQ(parts[0].outcome, parsers::ModuleOutcome::load_error);
+    EXPECT_THAT(writer_mismatches(bytes), ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace compat::analysis

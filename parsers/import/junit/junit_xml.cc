@@ -143,7 +143,7 @@ class Part {
     }
 
     void add_unloaded(CaseRecord row) {
-        row.id = tidy(row.id);
+        row.id = tidy_id(row.id);
         insert(std::move(row), false);
     }
 

@@ -101,6 +101,21 @@ TEST(JunitAllowedFailure, IsNoFailure) {
                 ::testing::SizeIs(1));
 }
 
+// A tear-down may break after a skip.
+TEST(JunitAllowedFailure, IsNoErrorOfAnUnknownWriter) {
+    const std::string bytes =
+        "<testsuite name='a' tests='1'><testcase name='x'><skipped/><error message='late'/>"
+        "</testcase></testsuite>";
+    EXPECT_EQ(first_case(writer_parts(bytes)).state, State::errored);
+}
+
+// A class that is named as node's tests are.
+TEST(JunitWriters, AClassOfNodesNameIsHeldToItsTotals) {
+    EXPECT_THAT(writer_mismatches("<testsuites><testsuite name='a' tests='2'><testcase name='x' "
+                                  "classname='test'/></testsuite></testsuites>"),
+                ::testing::SizeIs(1));
+}
+
 // absltest and nose2 run unittest's tests: an unexpected success fails them, too.
 TEST(JunitWriters, AnUnexpectedSuccessIsUnexpectedWhereTheToolFails) {
     for (const char* file : {"absl-2.5", "nose2-0.16"})

@@ -96,7 +96,7 @@ struct WriterForm {
 };
 constexpr std::array kForms{
     WriterForm{JunitWriter::absl, is_absl, Held::equal, Held::equal, Held::equal},
-    WriterForm{JunitWriter::boost, is_boost, Held::at_most, Held::equal, Held::equal},
+    WriterForm{JunitWriter::boost, is_boost, Held::at_most, Held::equal, Held::at_most},
     WriterForm{JunitWriter::catch2, is_catch2, Held::not_at_all, Held::equal, Held::equal},
     WriterForm{JunitWriter::doctest, is_doctest, Held::not_at_all, Held::equal, Held::equal},
     WriterForm{JunitWriter::go, is_go, Held::at_most, Held::at_most, Held::equal},

@@ -20,7 +20,7 @@ CPP = (".cc", ".h")
 ALWAYS = ("tests/test_house.py",)
 # Files that a folder's test files run, beside their imports.
 RUN = {
-    "tests/e2e": ("CMakeLists.txt", "cmake", "parsers", "reports", "runner", "shim", "suites", "tests/children"),
+    "tests/e2e": ("CMakeLists.txt", "cmake", "parsers", "reports", "runner", "shim", "suites", "tests/children", "tests/parsers/golden", "tests/parsers/one_truth"),
     "tests/harness": ("runner/harness",),
     "tests/shim": ("parsers/diagnosis", "shim", "suites/conformance", "tests/sweep", "tests/cross"),
     "tests/suites": ("suites",),

@@ -1,0 +1,7 @@
+import pytest
+
+pytest.importorskip("a_module_that_does_not_exist")
+
+
+def test_one():
+    pass

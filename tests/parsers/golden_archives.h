@@ -36,7 +36,7 @@ inline void add_archive(const std::filesystem::path& archive,
     for (std::string* const file : added) file->pop_back();
 }
 
-// The bytes of each by its path: "unittest-3.12.1/test_states.log".
+// The bytes of each by its path: "unittest-3.13.0/test_states.log".
 inline const std::map<std::string, std::string>& golden_archives() {
     static const auto kFiles = [] {
         std::map<std::string, std::string> files;

@@ -16,7 +16,7 @@
 namespace compat::parsers::testing {
 
 struct Golden {
-    std::filesystem::path stem;  // unittest-3.12.1/test_states, to which the suffixes are added
+    std::filesystem::path stem;  // unittest-3.13.0/test_states, to which the suffixes are added
     std::string framework;
     std::string version;
     std::string module;  // "test_states.py"

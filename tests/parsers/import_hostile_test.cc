@@ -72,11 +72,11 @@ TEST_P(ImportHostile, Mutated) {
 
 INSTANTIATE_TEST_SUITE_P(
     Real, ImportHostile,
-    ::testing::Values(Sample{Dialect::unittest_text, "whole-unittest-3.13.0/buffered.log"},
+    ::testing::Values(Sample{Dialect::unittest_text, "truth-unittest-3.13.0/session-buffered.log"},
                       Sample{Dialect::unittest_text, "whole-unittest-3.9.18/quiet.log"},
-                      Sample{Dialect::unittest_text, "whole-unittest-3.11.7/xmlrunner.log"},
-                      Sample{Dialect::pytest_text, "whole-pytest-9.0.3/summary.log"},
-                      Sample{Dialect::pytest_text, "whole-pytest-9.0.3/coloured.log"},
+                      Sample{Dialect::unittest_text, "truth-unittest-3.11.7/session-xmlrunner.log"},
+                      Sample{Dialect::pytest_text, "whole-pytest-7.4.4/summary.log"},
+                      Sample{Dialect::pytest_text, "whole-pytest-7.4.4/coloured.log"},
                       Sample{Dialect::pytest_text, "whole-pytest-7.4.4/crashed.log"},
                       Sample{Dialect::googletest_text, "gtest-1.12.1/states.log"},
                       Sample{Dialect::googletest_text, "gtest-1.12.1/teardown.log"},

@@ -91,7 +91,7 @@ TEST_P(JunitGolden, Mutated) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, JunitGolden,
-                         ::testing::Values("junit-pytest-9.0.3/xunit1.xml",
+                         ::testing::Values("truth-pytest-9.2.0/session-plain.xml",
                                            "junit-pytest-7.4.4/xunit2.xml",
                                            "junit-unittest-3.13.0/test_states.xml",
                                            "junit-googletest/states.xml", "junit-ctest/states.xml",

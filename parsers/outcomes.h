@@ -32,6 +32,7 @@ void add_outcomes(OutcomeCounts& counts, const CaseRecord& c, std::string_view f
 // Sub-tests that pytest counts or not, by its version and its verbosity: the skipped, xfailed and
 // xpassed ones.
 [[nodiscard]] OutcomeCounts optional_outcomes(const ModuleRecord& record);
+
 // The same as pytest's JUnit XML counts it. An attempt that was not the last counts by its
 // sub-tests and its tear-down alone.
 void add_pytest_xml_outcomes(OutcomeCounts& counts, const CaseRecord& c, bool is_earlier);

@@ -242,8 +242,8 @@ TEST(PytestCrashes, AreCrashed) {
                 ElementsAre("test_a.py::worker: crashed", "test_a.py::forked: crashed",
                             "test_a.py::left: crashed", "test_a.py::only_said_so: errored"));
     EXPECT_EQ(record.cases[0].reason, "worker 'gw0' crashed while running 'test_a.py::worker'");
-    EXPECT_EQ(record.cases[1].reason, "SIGSEGV");
-    EXPECT_EQ(record.cases[2].reason, "exit code 3");
+    EXPECT_EQ(record.cases[1].reason, "running the test CRASHED with signal 11 (SIGSEGV)");
+    EXPECT_EQ(record.cases[2].reason, "running the test EXITED with status 3");
 }
 
 // As cargo-nextest writes them: with a time, and with output of their own.

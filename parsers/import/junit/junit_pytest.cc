@@ -50,11 +50,7 @@ Failure pytest_failure(std::string_view text, std::string_view attribute_text) {
     static const RE2 kQuoted(R"((?s)failed on [^"]*["](.*)["])", RE2::Latin1);
     std::string message;
     if (!RE2::FullMatch(attribute_text, kQuoted, &message)) message = attribute_text;
-    if (message.empty() || pytest_phase(message)) return failure;
-    const size_t first_end = std::min(message.find('\n'), message.size());
-    const Failure named = parse_traceback(std::string_view(message).substr(0, first_end));
-    failure.type = named.type;
-    failure.message = named.message + valid_utf8(std::string_view(message).substr(first_end));
+    if (!message.empty() && !pytest_phase(message)) name_by_message(failure, message);
     return failure;
 }
 
@@ -77,15 +73,14 @@ bool is_expected_failure(xml_node skipped) {
 
 // How the process of a test died, as pytest-xdist and pytest-forked write it; empty: it did not.
 std::string death_in(const Failure& failure) {
-    static const RE2 kWorker(R"((?s).*\b(worker '[^']*' crashed while running '.*'))");
-    static const RE2 kForked(
-        R"((?s).*: running the test (?:CRASHED with signal \d+ \((\w+)\)|EXITED with status (\d+)))");
-    const std::string_view text = trimmed(failure.message);
-    std::string how, code;
-    if (failure.phase != Phase::setup) return {};
-    if (RE2::FullMatch(text, kWorker, &how)) return how;
-    if (!RE2::FullMatch(text, kForked, &how, &code)) return {};
-    return code.empty() ? how : "exit code " + code;
+    static const RE2 kDeath(
+        R"re((worker '.*' crashed while running (?:'.*'|".*"))|)re"
+        R"re(.*: (running the test (?:CRASHED with signal|EXITED with status) .*))re");
+    std::string worker, forked;
+    if (failure.phase != Phase::setup ||
+        !RE2::FullMatch(std::string(trimmed(failure.message)), kDeath, &worker, &forked))
+        return {};
+    return worker + forked;
 }
 
 // The outcomes of one element by where they are from.
@@ -261,7 +256,7 @@ bool read_pytest_outcomes(xml_node testcase, CaseRecord& test) {
     if (std::string death = death_in(*test.failure); !death.empty()) {
         test.call_state = std::exchange(test.state, State::crashed);
         test.phase = test.failure->phase = Phase::call;
-        test.reason = std::move(death);
+        test.reason = test.failure->message = std::move(death);
     }
     return only_teardown;
 }

@@ -13,7 +13,7 @@ BUILD = pathlib.Path(os.environ.get("COMPAT_RUNNER", ROOT / "build/release/bin/r
 @pytest.mark.parametrize("path, programs, others", [
     ("runner/store/reader.cc", {"store_test", "run_test"}, {"base_test", "plan_test"}),
     ("runner/base/text.h", {"base_test", "store_test", "parsers_test_1"}, {"test_shim_policy"}),
-    ("runner/store/migrations/1.sql", {"store_test"}, {"base_test"}),
+    ("runner/store/migrations/18.sql", {"store_test"}, {"base_test"}),
     ("parsers/diagnosis/rules.json", {"parsers_test_1"}, {"plan_test"}),
     ("tests/plan/cut_test.cc", {"plan_test"}, {"base_test", "store_test"}),
     ("shim/redirect/kernel.h", {"docs_test"}, {"base_test", "plan_test"}),

@@ -18,12 +18,6 @@ namespace {
 constexpr int kPrimaryCode = 0xff;
 constexpr std::size_t kIdleStatements = 64;
 
-void sql_text_hash(sqlite3_context* context, int, sqlite3_value** values) {
-    const auto* bytes = static_cast<const char*>(sqlite3_value_blob(values[0]));
-    const auto size = static_cast<size_t>(sqlite3_value_bytes(values[0]));
-    sqlite3_result_int64(context, text_hash(bytes ? std::string_view(bytes, size) : ""));
-}
-
 void sql_subset(sqlite3_context* context, int, sqlite3_value** values) {
     const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
     const auto argv = nlohmann::json::parse(text ? text : "", nullptr, false);
@@ -133,8 +127,6 @@ Database Database::connect(const std::filesystem::path& file, const std::string&
     state->connection.reset(connection);
     if (code != SQLITE_OK) state->raise(code);
     sqlite3_busy_timeout(connection, static_cast<int>(busy.count()));
-    sqlite3_create_function(connection, "text_hash", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
-                            sql_text_hash, nullptr, nullptr);
     sqlite3_create_function(connection, "subset_of_older_run", 1,
                             SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, sql_subset, nullptr,
                             nullptr);

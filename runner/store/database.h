@@ -40,7 +40,7 @@ inline constexpr const char* kRefused = "the database does not take this";
 // Advice for a damaged database.
 [[nodiscard]] std::string how_to_rebuild(const std::filesystem::path& file);
 
-// FNV-1a, 64 bits: what `text.hash` holds. SQL calls it text_hash.
+// FNV-1a, 64 bits: what `text.hash` holds.
 [[nodiscard]] std::int64_t text_hash(std::string_view text);
 
 class Statement;

@@ -33,6 +33,11 @@ Expected<std::int64_t> known_version(Database& database, std::span<const Migrati
                                 version, steps.back().version),
                     "use the newer runner that wrote it, or name another folder with --results",
                     database.file().string());
+    if (version != 0 && version < steps.front().version)
+        return fail(ErrorKind::database,
+                    fmt::format("the database has version {}, older than the {} that can be read",
+                                version, steps.front().version),
+                    how_to_rebuild(database.file()), database.file().string());
     return version;
 }
 

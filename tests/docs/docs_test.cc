@@ -95,7 +95,6 @@ struct GeneratedFile {
 };
 constexpr std::array kFiles{
     GeneratedFile{"runner/config/config.schema.json", settings_schema},
-    GeneratedFile{"runner/store/schema.sql", database_schema},
     GeneratedFile{"reports/schemas/report.schema.json", report_schema},
 };
 

@@ -55,23 +55,6 @@ Rows names_in_database(std::string_view type) {
     return rows;
 }
 
-// SQLite appends columns that came later to the line of the last one: here each has its own.
-std::string laid_out(const std::string& sql) {
-    static const std::regex kLater(R"(( *--[^\n]*)?\n, )");
-    if (!sql.starts_with("CREATE TABLE")) return sql;
-    std::string text;
-    int depth = 0;
-    bool comment = false;
-    for (const char c : std::regex_replace(sql, kLater, ",$1\n    ")) {
-        if (!comment && depth == 1 && c != '-' && c != ' ' && text.ends_with(", "))
-            text.replace(text.size() - 1, 1, "\n    ");
-        depth += comment ? 0 : (c == '(') - (c == ')');
-        text += c;
-        comment = c != '\n' && (comment || text.ends_with("--"));
-    }
-    return text;
-}
-
 ordered_json rules() { return read_json("shim/simulate/mps_refusals.json"); }
 
 std::string joined_codes(const ordered_json& names) {
@@ -243,17 +226,5 @@ Rows scan_groups() {
 
 Rows cuda_replacements() { return cuda_uses({"replace", "review"}, true); }
 Rows cuda_only() { return cuda_uses({"branch", "none", "keep"}, false); }
-
-std::string database_schema() {
-    auto store = store::Store::temporary().value();
-    auto row = store.impl().database.prepare(
-        "SELECT sql, type FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type = 'view', rowid");
-    std::string text =
-        "-- The schema of the database today, made from migrations/*.sql: edit those. Rewritten "
-        "by\n"
-        "-- COMPAT_UPDATE_GOLDEN=1 docs_test\n";
-    while (row.step()) text += (row.text(1) == "index" ? "" : "\n") + laid_out(row.text(0)) + ";\n";
-    return text;
-}
 
 }  // namespace compat::docs

@@ -89,7 +89,6 @@ inline constexpr std::nullopt_t kProse = std::nullopt;
 
 // Whole files; of the schema of report.json, only a run's members.
 [[nodiscard]] std::string settings_schema();
-[[nodiscard]] std::string database_schema();
 [[nodiscard]] std::string report_schema();
 
 }  // namespace compat::docs

@@ -1,6 +1,7 @@
 // Files, faults and concurrent writers of the database.
 #include "runner/store/database.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -8,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -352,9 +352,21 @@ TEST_F(FileTest, ConfiguresTheConnection) {
     EXPECT_EQ(pragma("synchronous"), "1");
 }
 
-TEST(Migrations, CountUpFromOneWithoutAGap) {
-    int version = 0;
+TEST(Migrations, CountUpWithoutAGap) {
+    int version = 17;
     for (const Migration& step : migrations()) EXPECT_EQ(step.version, ++version);
+}
+
+TEST_F(FileTest, RefusesADatabaseBeforeTheFirstVersion) {
+    auto database = Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0});
+    ASSERT_TRUE(migrate(database, migrations()));
+    database.execute("PRAGMA user_version = 17");
+    for (const auto mode : {Store::Mode::read_only, Store::Mode::read_write}) {
+        const auto refused = Store::open(file, mode);
+        ASSERT_FALSE(refused);
+        EXPECT_THAT(refused.error().message, HasSubstr("version 17, older than the 18"));
+        EXPECT_THAT(refused.error().advice, HasSubstr("runner reparse --all"));
+    }
 }
 
 TEST(Migrations, MigrateFromEveryVersionToTheLast) {
@@ -374,10 +386,10 @@ TEST(Migrations, MigrateFromEveryVersionToTheLast) {
     }
 }
 
-// A run that a runner of version `version` stored.
-void write_an_old_run(const fs::path& file, size_t version) {
+// A run in a database that has the first `steps` steps.
+void write_an_old_run(const fs::path& file, size_t steps) {
     auto database = Database::open(file, Database::Mode::read_write, std::chrono::milliseconds{0});
-    ASSERT_TRUE(migrate(database, migrations().first(version)));
+    ASSERT_TRUE(migrate(database, migrations().first(steps)));
     database.execute(R"sql(
         INSERT INTO suite VALUES (1, 'alpha');
         INSERT INTO run (id, name, suite, series, started_ms, framework, shim, policy, masquerade,
@@ -398,41 +410,31 @@ void write_an_old_run(const fs::path& file, size_t version) {
             line, started, call_state, pseudo)
         VALUES (1, 1, 1, 1, 1, 'failed', 'call', '', 0.25, NULL, 0, 1, NULL, 0);
     )sql");
-    // Since version 7 texts have a table of their own.
-    std::array<std::string, 3> texts{"'too old'", "'Traceback'", R"('[["/src/a.py", 3, "t"]]')"};
-    if (version >= 7)
-        for (size_t i = 0; i < texts.size(); ++i) {
-            const auto id = std::to_string(i + 1);
-            database.execute("INSERT INTO text VALUES (" + id + ", text_hash(" + texts[i] + "), " +
-                             texts[i] + ")");
-            texts[i] = id;
-        }
+    for (const std::string text : {"too old", "Traceback", R"([["/src/a.py", 3, "t"]])"})
+        database.execute(fmt::format("INSERT INTO text (hash, content) VALUES ({}, '{}')",
+                                     text_hash(text), text));
     database.execute(
         "INSERT INTO failure (id, result, subtest, also, type, message, key_line, phase, counted, "
-        "traceback, frames, signature) VALUES (1, 1, NULL, 0, 'ValueError', " +
-        texts[0] + ", 'too old', 'call', 'failed', " + texts[1] + ", " + texts[2] + ", 'sig')");
-    if (version > 1)
-        database.execute("UPDATE run SET shard = '2/5'; UPDATE attempt SET forked = 1");
+        "traceback, frames, signature) VALUES (1, 1, NULL, 0, 'ValueError', 1, 'too old', 'call', "
+        "'failed', 2, 3, 'sig')");
 }
 
 TEST_F(FileTest, ReadsRunsOfOlderVersionsUnchanged) {
-    for (size_t version = 1; version < migrations().size(); ++version) {
+    for (size_t steps = 1; steps < migrations().size(); ++steps) {
         fs::remove(file);
-        write_an_old_run(file, version);
-        ASSERT_FALSE(Store::open(file, Store::Mode::read_only)) << version;
+        write_an_old_run(file, steps);
+        ASSERT_FALSE(Store::open(file, Store::Mode::read_only)) << steps;
         auto store = Store::open(file);
         ASSERT_TRUE(store) << to_line(store.error());
         const auto run = store->load_run("old");
         ASSERT_TRUE(run) << to_line(run.error());
         EXPECT_EQ(run->info.torch, "2.12.0");
-        EXPECT_EQ(run->info.shard, version > 1 ? "2/5" : "");
         EXPECT_EQ(run->info.expectations, "");
         const auto modules = samples::modules_of(*store, "old");
         ASSERT_EQ(modules.size(), 1u);
         ASSERT_EQ(modules[0].attempts.size(), 1u);
         const JobResult& job = modules[0].attempts[0];
         EXPECT_EQ(job.kind, AttemptKind::whole);
-        EXPECT_EQ(job.record.forked, version > 1);
         EXPECT_TRUE(job.record.ready);
         EXPECT_FALSE(job.ended);
         ASSERT_EQ(job.record.cases.size(), 1u);
@@ -442,10 +444,7 @@ TEST_F(FileTest, ReadsRunsOfOlderVersionsUnchanged) {
         ASSERT_EQ(job.record.cases[0].failure->frames.size(), 1u);
         const auto runs = store->runs();
         ASSERT_TRUE(runs) << to_line(runs.error());
-        if (version < 6) {  // which wrote no counts
-            EXPECT_EQ(runs->at(0).modules, 1);
-            EXPECT_EQ(runs->at(0).states[static_cast<size_t>(parsers::State::failed)], 1);
-        }
+        EXPECT_EQ(runs->at(0).modules, 1);
         EXPECT_EQ(store->past_of("alpha")->seconds.at("a.py"), 0.5);
         EXPECT_TRUE(store->begin_run(samples::run("new", 3)));
         EXPECT_TRUE(store->save_job("new", samples::job("a.py")));

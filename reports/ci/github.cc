@@ -6,6 +6,7 @@
 
 #include "parsers/text.h"
 #include "reports/ci/outcome.h"
+#include "runner/base/names.h"
 #include "runner/base/text.h"
 
 namespace compat::reports {
@@ -39,8 +40,7 @@ std::string escaped_command(std::string_view text, bool in_property) {
 
 std::string cut_message(std::string text) {
     if (text.size() <= kMessageBytes) return text;
-    size_t end = kMessageBytes;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    const size_t end = first_bytes(text, kMessageBytes).size();
     const size_t left = text.size() - end;
     text.resize(end);
     return text + fmt::format("… ({} more bytes in the report)", left);

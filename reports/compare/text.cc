@@ -9,6 +9,7 @@
 #include "reports/compare/compare.h"
 #include "reports/markdown/text.h"
 #include "reports/overview/blind_spots.h"
+#include "runner/base/names.h"
 
 namespace compat::reports {
 
@@ -19,13 +20,9 @@ constexpr std::size_t kEnvironmentShown = 8;  // in a run's report
 constexpr std::size_t kTestsOfGroup = 100;    // of a group on a page
 
 std::string short_line(std::string_view text) {
-    std::string line(text.substr(0, text.find('\n')));
-    if (line.size() > kLongestTitle) {
-        std::size_t end = kLongestTitle;  // not within a character
-        while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;
-        line = line.substr(0, end) + "…";
-    }
-    return compat::printable(line);
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::string_view title = first_bytes(line, kLongestTitle);
+    return compat::printable(std::string(title) + (title.size() < line.size() ? "…" : ""));
 }
 
 std::string format_state(const std::optional<parsers::State>& state) {

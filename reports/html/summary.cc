@@ -35,9 +35,7 @@ void clip(Json& value, std::size_t text, std::size_t most) {
     if (value.is_string()) {
         auto& all = value.get_ref<std::string&>();
         if (all.size() <= text) return;
-        std::size_t end = text;
-        while (end > 0 && (static_cast<unsigned char>(all[end]) & 0xC0U) == 0x80U) --end;
-        all.resize(end);
+        all.resize(first_bytes(all, text).size());
         all += "…";
     } else if (value.is_structured()) {
         if (value.is_array() && value.size() > most)

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
+#include "runner/base/names.h"
 #include "runner/base/text.h"
 
 namespace compat::reports {
@@ -17,22 +17,6 @@ constexpr std::string_view kEllipsis = "\xe2\x80\xa6";     // …
 constexpr std::string_view kWideBar = "\xef\xbd\x9c";  // ｜
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
-// Length of the well-formed UTF-8 sequence at the start of `text`; 0: none.
-size_t sequence_length(std::string_view text) {
-    const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char first = at(0);
-    if (first < 0x80) return 1;
-    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-    for (size_t i = 1; i < length; ++i)
-        if (!is_continuation(text[i])) return 0;
-    // Overlong forms, surrogates, and code points beyond Unicode.
-    if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) > 0x9f) ||
-        (first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) > 0x8f))
-        return 0;
-    return length;
-}
 
 // Length of a terminal's escape sequence at the start of `text`, which begins with ESC.
 size_t escape_length(std::string_view text) {
@@ -88,7 +72,7 @@ std::string printable(std::string_view text) {
             out += c;
         } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
             out += kReplacement;
-        } else if (length = sequence_length(text); length == 0) {
+        } else if (length = utf8_length(text); length == 0) {
             out += kReplacement;
             length = 1;
         } else if (deceptive_character(text).bytes > 0) {

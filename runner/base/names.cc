@@ -7,6 +7,8 @@
 #include <cctype>
 #include <cstdint>
 
+#include "runner/base/text.h"
+
 namespace compat {
 
 const std::string_view kVersion = COMPAT_VERSION;
@@ -122,26 +124,7 @@ std::string mask_secret(std::string_view name, std::string_view value) {
     return is_secret_name(name) ? std::string(kMasked) : mask_url_passwords(value);
 }
 
-size_t utf8_length(std::string_view s) {
-    const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
-    const auto continues = [&](size_t i) { return inside_character(s, i); };
-    const unsigned char b = byte(0);
-    if (b < 0x80) return 1;
-    if (b >= 0xC2 && b <= 0xDF) return continues(1) ? 2 : 0;
-    if (b >= 0xE0 && b <= 0xEF) {
-        if (!continues(1) || !continues(2)) return 0;
-        if (b == 0xE0 && byte(1) < 0xA0) return 0;
-        if (b == 0xED && byte(1) > 0x9F) return 0;
-        return 3;
-    }
-    if (b >= 0xF0 && b <= 0xF4) {
-        if (!continues(1) || !continues(2) || !continues(3)) return 0;
-        if (b == 0xF0 && byte(1) < 0x90) return 0;
-        if (b == 0xF4 && byte(1) > 0x8F) return 0;
-        return 4;
-    }
-    return 0;
-}
+size_t utf8_length(std::string_view s) { return first_character(s).bytes; }
 
 bool is_utf8(std::string_view bytes) {
     while (!bytes.empty()) {

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/locale/utf.hpp>
 #include <cstdlib>
 #include <utility>
 
 namespace compat {
+
+namespace utf = boost::locale::utf;
 
 namespace {
 
@@ -28,28 +31,14 @@ constexpr std::array<std::pair<char32_t, char32_t>, 12> kDeceptive{{
     {0xe0000, 0xe0fff},
 }};
 
-// The first character, of UTF-8. `bytes` 0: it is none.
-Character first_character(std::string_view text) {
-    const auto byte = [&](size_t i) {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-    };
-    const unsigned first = byte(0);
-    const size_t bytes = first < 0x80             ? 1
-                         : (first & 0xe0) == 0xc0 ? 2
-                         : (first & 0xf0) == 0xe0 ? 3
-                         : (first & 0xf8) == 0xf0 ? 4
-                                                  : 0;
-    if (bytes <= 1) return {first, bytes};
-    char32_t code = first & (0xffu >> (bytes + 1));
-    for (size_t i = 1; i < bytes; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return {};
-        code = code << 6 | (byte(i) & 0x3f);
-    }
-    constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
-    return code < kLeast[bytes] ? Character{} : Character{code, bytes};
-}
-
 }  // namespace
+
+Character first_character(std::string_view text) {
+    const auto* at = text.data();
+    const auto code = utf::utf_traits<char>::decode(at, text.data() + text.size());
+    if (!utf::is_valid_codepoint(code)) return {};
+    return {code, static_cast<size_t>(at - text.data())};
+}
 
 Character deceptive_character(std::string_view text) {
     const Character found = first_character(text);

@@ -16,12 +16,16 @@ namespace compat {
 // "812 B", "1.4 MiB".
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
 
-// A character beyond ASCII that controls a terminal, or reorders or hides the text around it, such
-// as those for the direction of writing. `bytes` 0: `text` begins with none.
 struct Character {
     char32_t code = 0;
     std::size_t bytes = 0;
 };
+
+// The first character, of UTF-8. `bytes` 0: `text` begins with none.
+[[nodiscard]] Character first_character(std::string_view text);
+
+// A character beyond ASCII that controls a terminal, or reorders or hides the text around it, such
+// as those for the direction of writing. `bytes` 0: `text` begins with none.
 [[nodiscard]] Character deceptive_character(std::string_view text);
 
 // Escapes these and ASCII's control characters, so that text from a suite cannot control the

@@ -5,39 +5,20 @@
 #include <cwchar>
 
 #include "runner/base/secrets.h"
+#include "runner/base/text.h"
 
 namespace compat::display {
 
 namespace {
 
-struct Character {
+// As it is drawn.
+struct Drawn {
     std::string_view bytes;
     std::size_t columns = 1;
+    std::size_t length = 1;  // bytes of the text that it stands for
 };
 
-constexpr char32_t kBroken = 0xFFFD;
 constexpr char32_t kEmojiStyle = 0xFE0F;  // makes the character before it as wide as an emoji
-
-// The code point at the start of `text`, which is not empty, and how many bytes it has.
-char32_t code_point(std::string_view text, std::size_t& bytes) {
-    const auto first = static_cast<unsigned char>(text.front());
-    const std::size_t length = first < 0x80             ? 1
-                               : (first & 0xe0) == 0xc0 ? 2
-                               : (first & 0xf0) == 0xe0 ? 3
-                               : (first & 0xf8) == 0xf0 ? 4
-                                                        : 0;
-    bytes = 1;
-    if (length == 1) return first;
-    if (length == 0 || text.size() < length) return kBroken;
-    char32_t point = first & (0xffu >> (length + 1));
-    for (std::size_t i = 1; i < length; ++i) {
-        const auto next = static_cast<unsigned char>(text[i]);
-        if ((next & 0xc0) != 0x80) return kBroken;
-        point = point << 6 | (next & 0x3fu);
-    }
-    bytes = length;
-    return point;
-}
 
 // Marks that change the writing direction of the text around them.
 bool is_direction(char32_t point) {
@@ -58,26 +39,23 @@ int width_of(char32_t point) {
     return width;
 }
 
-Character next_character(std::string_view text) {
-    std::size_t bytes = 1;
-    const char32_t point = code_point(text, bytes);
-    const int width = point == kBroken && bytes == 1 ? -1 : width_of(point);
-    if (width < 0) return {"?", 1};
-    return {text.substr(0, bytes), static_cast<std::size_t>(width)};
-}
-
-std::size_t length_of_next(std::string_view text) {
-    std::size_t bytes = 1;
-    code_point(text, bytes);
-    return bytes;
+Drawn first_drawn(std::string_view text) {
+    const Character first = first_character(text);
+    const std::size_t length = std::max<std::size_t>(first.bytes, 1);
+    const int width = first.bytes == 0 ? -1 : width_of(first.code);
+    if (width < 0) return {"?", 1, length};
+    return {text.substr(0, length), static_cast<std::size_t>(width), length};
 }
 
 }  // namespace
 
 std::size_t columns_of(std::string_view text) {
     std::size_t columns = 0;
-    for (; !text.empty(); text.remove_prefix(length_of_next(text)))
-        columns += next_character(text).columns;
+    while (!text.empty()) {
+        const Drawn next = first_drawn(text);
+        columns += next.columns;
+        text.remove_prefix(next.length);
+    }
     return columns;
 }
 
@@ -88,8 +66,9 @@ std::string cut_to(std::string_view unmasked, std::size_t columns) {
     std::string_view text = masked;
     std::string whole, shorter;  // `shorter`: what leaves room for the ellipsis
     std::size_t used = 0;
-    for (; !text.empty(); text.remove_prefix(length_of_next(text))) {
-        const Character next = next_character(text);
+    while (!text.empty()) {
+        const Drawn next = first_drawn(text);
+        text.remove_prefix(next.length);
         used += next.columns;
         if (used > columns) return columns == 0 ? std::string() : shorter + "…";
         whole += next.bytes;

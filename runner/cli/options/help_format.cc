@@ -1,7 +1,5 @@
 #include "runner/cli/options/help_format.h"
 
-#include <sstream>
-
 #include "runner/display/columns.h"
 
 namespace compat::cli {
@@ -11,26 +9,6 @@ namespace {
 constexpr std::size_t kTextColumn = 26;
 constexpr std::size_t kManyOptions = 20;
 
-// Wraps `text`: the first line begins at column `at`, the others at `indent`.
-std::string wrapped(std::string_view text, std::size_t at, std::size_t indent) {
-    std::string lines;
-    std::istringstream words{std::string(text)};
-    bool first = true;
-    for (std::string word; words >> word; first = false) {
-        const std::size_t columns = display::columns_of(word);
-        if (!first && at + 1 + columns > kHelpColumns) {
-            lines += "\n" + std::string(indent, ' ');
-            at = indent;
-        } else if (!first) {
-            lines += ' ';
-            ++at;
-        }
-        lines += word;
-        at += columns;
-    }
-    return lines + "\n";
-}
-
 }  // namespace
 
 std::string help_entry(std::string_view name, std::string_view text) {
@@ -38,7 +16,8 @@ std::string help_entry(std::string_view name, std::string_view text) {
     const std::size_t columns = display::columns_of(line);
     line += columns + 2 > kTextColumn ? "\n" + std::string(kTextColumn, ' ')
                                       : std::string(kTextColumn - columns, ' ');
-    return line + wrapped(text, kTextColumn, kTextColumn);
+    const std::string blank(kTextColumn, ' ');
+    return line + display::wrapped(blank + std::string(text), kHelpColumns, kTextColumn).substr(kTextColumn);
 }
 
 std::string topic_of(std::string_view heading) {
@@ -83,7 +62,7 @@ std::string HelpFormat::make_help(const CLI::App* app, std::string name,
 }
 
 std::string HelpFormat::make_description(const CLI::App* app) const {
-    return wrapped(app->get_description(), 0, 0);
+    return display::wrapped(app->get_description(), kHelpColumns, 0);
 }
 
 std::string HelpFormat::make_option(const CLI::Option* option, bool is_positional) const {

@@ -1,7 +1,6 @@
 #include "parsers/outcomes.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "runner/base/framework.h"
 

@@ -1,5 +1,4 @@
 // Makes the views of gaps from the stored gap log: where they were met, ranked (gaps.h).
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>

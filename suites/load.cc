@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cassert>
 #include <nlohmann/json.hpp>
 #include <system_error>

@@ -2,7 +2,6 @@
 // text. Not for the formats (junit.h, ctrf.h, github.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>

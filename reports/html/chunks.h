@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "reports/renderer.h"
-#include "runner/base/error.h"
 
 namespace compat::reports {
 

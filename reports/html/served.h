@@ -2,7 +2,6 @@
 // log. Not for a run's page (summary.h) nor for reading the store (runner/serve).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "runner/analysis/judgement.h"
-#include "runner/base/text.h"
 
 namespace compat::reports {
 

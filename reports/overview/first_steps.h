@@ -3,7 +3,6 @@
 // (porting/causes.cc). Pure.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

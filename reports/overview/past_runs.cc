@@ -1,8 +1,6 @@
 #include "reports/overview/past_runs.h"
 
 #include <algorithm>
-#include <memory>
-#include <span>
 
 #include "runner/store/compared_runs.h"
 

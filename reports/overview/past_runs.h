@@ -2,10 +2,6 @@
 // tests. Not for the comparison with one of them (compare/compare.h).
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "reports/model.h"
 #include "runner/base/run/run_info.h"
 

@@ -1,7 +1,5 @@
 #include "runner/archive/results.h"
 
-#include <fmt/format.h>
-
 #include "runner/archive/run_record.h"
 #include "runner/archive/shards.h"
 #include "runner/base/files.h"

@@ -1,7 +1,5 @@
 #include "runner/archive/run_record.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>

@@ -3,7 +3,6 @@
 // modules (runner/plan/cut.h), or for the shards' folders (shards.h).
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>

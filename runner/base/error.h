@@ -6,7 +6,6 @@
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
-#include <vector>
 
 namespace compat {
 

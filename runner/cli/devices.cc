@@ -1,5 +1,4 @@
 // `runner devices`: the devices of this host, and which one a program gets.
-#include <fmt/format.h>
 
 #include <cstdlib>
 
@@ -8,7 +7,6 @@
 #include "runner/prepare/share.h"
 #include "runner/run/devices/device_report.h"
 #include "runner/run/ready.h"
-#include "runner/run/variables.h"
 
 namespace compat::cli {
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "runner/base/names.h"

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include "runner/base/clock.h"
 #include "runner/display/module_done.h"

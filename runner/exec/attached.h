@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runner/base/error.h"
-#include "runner/exec/event.h"
+#include "runner/base/process/process_end.h"
 
 namespace compat::exec {
 

@@ -2,8 +2,6 @@
 // kills the processes that it leaks. Not here: starting it (launcher_posix.cc).
 #pragma once
 
-#include <sys/resource.h>
-
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>

@@ -11,7 +11,6 @@
 
 #include <sys/resource.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>

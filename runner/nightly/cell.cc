@@ -1,7 +1,5 @@
 #include "runner/nightly/cell.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 
 #include "runner/base/error.h"
 #include "runner/config/settings.h"

@@ -2,7 +2,6 @@
 // `run`, `list` and `prepare`. Not here: running it (run_suite.h).
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
-#include "runner/base/text.h"
 #include "runner/prepare/share.h"
 #include "runner/scan/scan_sources.h"
 

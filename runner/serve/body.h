@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "runner/base/error.h"
-
 namespace compat::serve {
 
 class Body {

@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "runner/site/series.h"
-
 namespace compat::site {
 
 // A short name (base/names.h) for each of `names`; those that would be equal (on any file system)

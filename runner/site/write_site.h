@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "runner/base/error.h"
-#include "runner/store/store.h"
 
 namespace compat::site {
 

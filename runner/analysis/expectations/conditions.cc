@@ -1,6 +1,5 @@
 #include "runner/analysis/expectations/conditions.h"
 
-#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>

@@ -2,9 +2,7 @@
 // asked for, and which were refused. Pure. Not for reading the record (parsers/devices.h).
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <string>
 
 #include "runner/analysis/scan/cuda_scan.h"
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -15,7 +14,6 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "runner/base/files.h"

@@ -1,6 +1,5 @@
 #include "runner/archive/packed/tar_zstd.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include <fstream>
 #include <optional>
 
-#include "runner/base/clock.h"
 #include "runner/base/files.h"
 #include "runner/base/files/file_below.h"
 #include "runner/base/names.h"

@@ -7,7 +7,6 @@
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/results.h"
-#include "runner/display/columns.h"
 #include "runner/display/output.h"
 
 namespace compat::cli {

@@ -1,7 +1,5 @@
 #include "runner/cli/results/opener.h"
 
-#include <fmt/format.h>
-
 #include <cstdlib>
 #include <optional>
 #include <sstream>

@@ -1,5 +1,4 @@
 // `runner show`: prints a stored run's results, or one test's history.
-#include <fmt/format.h>
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
 // The runner's side of a sandbox on Linux (sandbox.h): it meets the init and asks it for the end.
 #include "runner/exec/sandbox.h"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -11,7 +11,6 @@
 
 #include "runner/base/files.h"
 #include "runner/base/files/temporary_folder.h"
-#include "runner/base/host.h"
 #include "runner/base/process/process_end.h"
 #include "runner/base/text.h"
 #include "runner/exec/loop.h"

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <utility>
 
 #include "devices/choice.h"

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "runner/analysis/expectations/update.h"
 #include "runner/base/error.h"

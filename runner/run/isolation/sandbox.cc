@@ -1,6 +1,5 @@
 #include "runner/run/isolation/sandbox.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>

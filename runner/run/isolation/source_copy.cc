@@ -1,7 +1,6 @@
 #include "runner/run/isolation/source_copy.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>

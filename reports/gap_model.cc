@@ -130,9 +130,8 @@ namespace {
 Expected<std::vector<GapView>> ranked(const store::Store& store, GapSources sources) {
     for (const store::CurrentHit& hit : sources.hits) {
         if (sources.runs.contains(hit.run)) continue;
-        const auto run = store.load_run(hit.run);
-        if (!run) return tl::unexpected(run.error());
-        sources.runs.emplace(hit.run, run->info);
+        const auto run = TRY(store.load_run(hit.run));
+        sources.runs.emplace(hit.run, run.info);
     }
     return ranked_gaps(sources);
 }
@@ -144,12 +143,9 @@ Expected<std::vector<GapView>> current_gaps(const store::Store& store,
                                             const std::filesystem::path& report_folder,
                                             bool may_copy) {
     const store::GapLog log(store);
-    auto gaps = log.gaps();
-    if (!gaps) return tl::unexpected(gaps.error());
-    auto hits = log.current_hits();
-    if (!hits) return tl::unexpected(hits.error());
-    return ranked(store,
-                  {std::move(*gaps), std::move(*hits), {}, results, report_folder, may_copy});
+    auto gaps = TRY(log.gaps());
+    auto hits = TRY(log.current_hits());
+    return ranked(store, {std::move(gaps), std::move(hits), {}, results, report_folder, may_copy});
 }
 
 Expected<std::vector<GapView>> gaps_of_run(const store::Store& store, const std::string& run,
@@ -157,17 +153,15 @@ Expected<std::vector<GapView>> gaps_of_run(const store::Store& store, const std:
                                            const std::filesystem::path& report_folder,
                                            bool may_copy) {
     const store::GapLog log(store);
-    auto gaps = log.gaps();
-    if (!gaps) return tl::unexpected(gaps.error());
-    const auto hits = log.hits(run);
-    if (!hits) return tl::unexpected(hits.error());
+    auto gaps = TRY(log.gaps());
+    const auto hits = TRY(log.hits(run));
     GapSources sources{{}, {}, {}, results, report_folder, may_copy};
     std::set<GapKey> met;
-    for (const GapHit& hit : *hits) {
+    for (const GapHit& hit : hits) {
         sources.hits.push_back({hit, {}, run});
         met.insert(hit.key);
     }
-    for (store::StoredGap& gap : *gaps)
+    for (store::StoredGap& gap : gaps)
         if (met.contains(gap.facts.key)) sources.gaps.push_back(std::move(gap));
     return ranked(store, std::move(sources));
 }

@@ -88,12 +88,10 @@ Expected<ReportWriter> ReportWriter::open(const ReportModel& model,
     files.insert(files.end(), more.begin(), more.end());
     ReportWriter writer;
     for (const auto& [format, path] : files) {
-        if (auto possible = can_write(format); !possible) return tl::unexpected(possible.error());
-        if (auto made = make_directories(path.parent_path()); !made)
-            return tl::unexpected(made.error());
-        auto file = AtomicFile::create(path);
-        if (!file) return tl::unexpected(file.error());
-        auto bytes = std::make_unique<AtomicFile>(std::move(*file));
+        TRY(can_write(format));
+        TRY(make_directories(path.parent_path()));
+        auto file = TRY(AtomicFile::create(path));
+        auto bytes = std::make_unique<AtomicFile>(std::move(file));
         auto renderer = renderer_of(format, model, options,
                                     [to = bytes.get()](std::string_view text) { to->write(text); });
         // Annotations ask for the states of a run before: the store is the caller's thread's.
@@ -123,7 +121,7 @@ Expected<std::vector<RenderedFile>> ReportWriter::finish() {
     std::vector<RenderedFile> files;
     for (Output& output : outputs_) {
         if (output.worker) output.worker->finish();
-        if (auto done = output.bytes->commit(); !done) return tl::unexpected(done.error());
+        TRY(output.bytes->commit());
         files.push_back(output.file);
     }
     return files;

@@ -21,10 +21,9 @@ Shown shown_by(State state, const std::string& signature, const std::string& own
 }  // namespace
 
 Expected<OtherRuns> other_runs_of(const store::Store& store, const std::string& run) {
-    const auto runs = store.other_ways_of(run);
-    if (!runs) return tl::unexpected(runs.error());
+    const auto runs = TRY(store.other_ways_of(run));
     OtherRuns others;
-    for (const store::RunInfo& info : *runs)
+    for (const store::RunInfo& info : runs)
         others.runs.push_back({info.id, analysis::way_of(info)});
     others.verdict = [&store](const std::string& other,
                               const std::string& test) -> std::optional<OtherRuns::Verdict> {

@@ -179,9 +179,8 @@ Expected<Suite> load_suite(const fs::path& folder, std::span<const std::string> 
                     "name the folder of a suite or of a project with tests", folder.string());
     const fs::path file = folder / "suite.json";
     if (!fs::exists(file, error)) return find_by_convention(folder);
-    const auto text = read_file(file);
-    if (!text) return tl::unexpected(text.error());
-    return parse_suite(*text, file);
+    const auto text = TRY(read_file(file));
+    return parse_suite(text, file);
 }
 
 }  // namespace compat::suites

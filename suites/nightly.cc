@@ -118,9 +118,8 @@ struct Reader {
                 return refuse(file, positions.of_key(fmt::format("/suites/{}/python", s)),
                               "\"python\" names an environment, whose torch is what it is",
                               "remove it, or remove \"torch\"");
-            const auto columns = columns_of(s);
-            if (!columns) return tl::unexpected(columns.error());
-            for (const std::size_t c : *columns)
+            const auto columns = TRY(columns_of(s));
+            for (const std::size_t c : columns)
                 for (const std::string& torch : versions) {
                     NightlyCell made = cell(suite, document["columns"][c], torch);
                     const std::string what = made.suite + ", " + made.column;
@@ -154,13 +153,12 @@ Expected<Nightly> parse_nightly(std::string_view text, const fs::path& file) {
                                      : positions.of(violation->pointer),
                       violation->message);
     const Reader reader{document, positions, file};
-    auto cells = reader.cells();
-    if (!cells) return tl::unexpected(cells.error());
+    auto cells = TRY(reader.cells());
     Nightly nightly;
     nightly.file = file;
     nightly.results = reader.path(document, "results");
     nightly.site = reader.path(document, "site");
-    nightly.cells = std::move(*cells);
+    nightly.cells = std::move(cells);
     if (document.contains("keep"))
         for (const auto& [key, value] : document["keep"].items())
             (key == "runs" ? nightly.keep_runs : nightly.keep_days) = value.get<std::int64_t>();
@@ -169,9 +167,8 @@ Expected<Nightly> parse_nightly(std::string_view text, const fs::path& file) {
 }
 
 Expected<Nightly> load_nightly(const fs::path& file) {
-    const auto text = read_file(file);
-    if (!text) return tl::unexpected(text.error());
-    return parse_nightly(*text, fs::absolute(file).lexically_normal());
+    const auto text = TRY(read_file(file));
+    return parse_nightly(text, fs::absolute(file).lexically_normal());
 }
 
 }  // namespace compat::suites

@@ -7,16 +7,15 @@
 namespace compat::reports {
 
 Expected<PastRuns> past_runs_of(const store::Store& store, const store::RunInfo& run) {
-    auto found = series_before(store, run, kRunsOfHistory - 1);
-    if (!found) return tl::unexpected(found.error());
-    std::reverse(found->begin(), found->end());
+    auto found = TRY(series_before(store, run, kRunsOfHistory - 1));
+    std::reverse(found.begin(), found.end());
     PastRuns past;
-    for (const store::SeriesRun& before : *found)
+    for (const store::SeriesRun& before : found)
         past.runs.push_back({before.id, before.started, before.complete, before.states});
-    const std::size_t asked = std::min<std::size_t>(found->size(), kRunsOfTestHistory - 1);
-    found->erase(found->begin(), found->end() - static_cast<std::ptrdiff_t>(asked));
-    if (found->empty()) return past;
-    past.states = [&store, runs = std::move(*found)](const std::string& test) {
+    const std::size_t asked = std::min<std::size_t>(found.size(), kRunsOfTestHistory - 1);
+    found.erase(found.begin(), found.end() - static_cast<std::ptrdiff_t>(asked));
+    if (found.empty()) return past;
+    past.states = [&store, runs = std::move(found)](const std::string& test) {
         std::vector<StateInRun> states;
         // A history that cannot be read is left out: the report's reading of the run shows why.
         for (const auto& [at, state] :

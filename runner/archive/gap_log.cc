@@ -62,10 +62,9 @@ bool is_operator_gap(GapKind kind) {
 // Gaps of which a pass in this run, of a test that failed of them on its device, says that they are
 // no more.
 Expected<std::set<GapKey>> closable_gaps(const store::GapLog& log, const store::RunInfo& run) {
-    const auto known = log.gaps();
-    if (!known) return tl::unexpected(known.error());
+    const auto known = TRY(log.gaps());
     std::set<GapKey> keys;
-    for (const store::StoredGap& gap : *known) {
+    for (const store::StoredGap& gap : known) {
         const GapKey& key = gap.facts.key;
         // With fallback on, an operator without a kernel passes, too.
         if (!(run.fallback && is_operator_gap(key.kind)) && !is_older(run.torch, gap.last_torch))
@@ -76,12 +75,10 @@ Expected<std::set<GapKey>> closable_gaps(const store::GapLog& log, const store::
 
 Expected<store::GapsOfRun> gaps_of_run(const store::GapLog& log, const store::RunInfo& run,
                                        const analysis::LaterRun& seen) {
-    const auto keys = closable_gaps(log, run);
-    if (!keys) return tl::unexpected(keys.error());
-    auto blocked = log.blocked_tests(run.id);
-    if (!blocked) return tl::unexpected(blocked.error());
-    std::erase_if(*blocked, [&](const BlockedTest& row) { return !keys->contains(row.gap); });
-    analysis::GapProgress progress = analysis::progress_of_gaps(*blocked, seen);
+    const auto keys = TRY(closable_gaps(log, run));
+    auto blocked = TRY(log.blocked_tests(run.id));
+    std::erase_if(blocked, [&](const BlockedTest& row) { return !keys.contains(row.gap); });
+    analysis::GapProgress progress = analysis::progress_of_gaps(blocked, seen);
     store::GapsOfRun gaps;
     std::set<GapKey> known;
     for (const GapHit& hit : seen.hits)
@@ -95,9 +92,8 @@ Expected<store::GapsOfRun> gaps_of_run(const store::GapLog& log, const store::Ru
 }  // namespace
 
 Expected<RunForGapLog> read_for_gap_log(const store::Store& store, const std::string& run) {
-    const auto stored = store.load_run(run);
-    if (!stored) return tl::unexpected(stored.error());
-    const store::RunInfo& info = stored->info;
+    const auto stored = TRY(store.load_run(run));
+    const store::RunInfo& info = stored.info;
     const analysis::Target target{info.simulated.value_or(info.device), info.simulated.has_value()};
     const analysis::Way way = analysis::way_of(info);
     analysis::Representatives kinds;

@@ -336,9 +336,8 @@ Expected<std::vector<LogExcerpt>> log_excerpts(const fs::path& folder, const std
     LineReader reader(FileBelow(folder, log), {kLineBytes, kReadBytes});
     const auto see = [&](const Line& line) { searches.see(line.text); };
     for (bool more = true; more && !searches.done();) {
-        const auto read = reader.read(see);
-        if (!read) return tl::unexpected(read.error());
-        more = *read;
+        const auto read = TRY(reader.read(see));
+        more = read;
     }
     if (!searches.done()) reader.finish(see);
     return searches.results([&](const std::vector<std::string>& lines) {

@@ -43,9 +43,8 @@ class Uses {
         for (const RunSummary& run : runs) {
             if (going.contains(run.id)) continue;
             if (going.contains(run.repeat_of)) repeated_[run.repeat_of].push_back(run.id);
-            const auto others = store_.other_ways_of(run.id);
-            if (!others) return tl::unexpected(others.error());
-            for (const auto& other : *others)
+            const auto others = TRY(store_.other_ways_of(run.id));
+            for (const auto& other : others)
                 if (going.contains(other.id)) attributed_[other.id].push_back(run.id);
         }
         std::error_code error;
@@ -81,15 +80,14 @@ class Uses {
 
 Expected<PrunePlan> plan_prune(const store::Store& store, const fs::path& results,
                                const PruneRule& rule) {
-    const auto runs = store.runs();
-    if (!runs) return tl::unexpected(runs.error());
+    const auto runs = TRY(store.runs());
     // Runs of some tests are counted apart: none takes the place of a run of all.
     using Kind = std::pair<store::ComparableKey, std::optional<Subset>>;
     std::map<Kind, std::int64_t> seen;
     std::map<Kind, bool> has_complete;
     PrunePlan plan;
     std::set<std::string> going;
-    for (const RunSummary& run : *runs) {  // newest first
+    for (const RunSummary& run : runs) {  // newest first
         Kind kind{store::comparable_key(run), std::nullopt};
         if (!chooses_tests(run.subset)) kind.second = run.subset;
         const std::int64_t newer = seen[kind]++;
@@ -111,7 +109,7 @@ Expected<PrunePlan> plan_prune(const store::Store& store, const fs::path& result
     std::reverse(plan.kept.begin(), plan.kept.end());
     if (going.empty()) return plan;
     Uses uses(store, results);
-    if (auto read = uses.read(*runs, going); !read) return tl::unexpected(read.error());
+    TRY(uses.read(runs, going));
     for (RunToDelete& run : plan.runs) run.notes = uses.notes(run.run);
     return plan;
 }
@@ -125,12 +123,11 @@ Expected<void> delete_run(store::Store& store, const fs::path& results, const Ru
     std::error_code error;
     std::optional<RunLock> lock;
     if (fs::exists(folder, error)) {
-        auto held = RunLock::acquire(folder);
-        if (!held) return tl::unexpected(held.error());
-        lock.emplace(std::move(*held));
+        auto held = TRY(RunLock::acquire(folder));
+        lock.emplace(std::move(held));
     }
-    if (auto made = make_directories(deleted_in(results)); !made) return made;
-    if (auto erased = store.delete_run(run.id); !erased) return erased;
+    TRY(make_directories(deleted_in(results)));
+    TRY(store.delete_run(run.id));
     if (!lock) return {};
     const fs::path moved = deleted_in(results) / run.id;
     fs::rename(folder, moved, error);

@@ -41,9 +41,8 @@ class Rebuilder {
           old_(std::move(old)) {}
 
     Expected<void> run() {
-        for (const RunStart& known : known_runs())
-            if (auto added = add(known.id); !added) return added;
-        if (auto told = replay_gaps(); !told) return told;
+        for (const RunStart& known : known_runs()) TRY(add(known.id));
+        TRY(replay_gaps());
         return copy_old_gaps().and_then([&] { return fresh_.settle(); });
     }
 
@@ -116,13 +115,11 @@ class Rebuilder {
 
     Expected<void> add_from_old(const std::string& id) {
         if (!old_) return fail(ErrorKind::database, "there is no old database");
-        const auto run = old_->load_run(id);
-        if (!run) return tl::unexpected(run.error());
-        auto added = fresh_.add_run(
-            *run, [&](const store::ModuleVisitor& see) { return old_->each_module(id, see); });
-        if (!added) return added;
+        const auto run = TRY(old_->load_run(id));
+        TRY(fresh_.add_run(
+            run, [&](const store::ModuleVisitor& see) { return old_->each_module(id, see); }));
         ++from_old_;
-        if (run->end) ends_.emplace_back(run->end->finished, id);
+        if (run.end) ends_.emplace_back(run.end->finished, id);
         return {};
     }
 
@@ -159,22 +156,20 @@ class Rebuilder {
 
     Expected<void> add_from_folder(const RunRecord& record) {
         const std::string& id = record.info.id;
-        const auto imported = described_files(record.info.fingerprint, folder_of(id));
-        if (!imported) return tl::unexpected(imported.error());
+        const auto imported = TRY(described_files(record.info.fingerprint, folder_of(id)));
         std::vector<std::string> lost;
         const auto note_gone = [&](const store::JobResult& job) -> Expected<void> {
             lost.push_back(fmt::format("{}: attempt {} at {} and what followed: its files are gone",
                                        id, job.attempt, job.record.path));
             return {};
         };
-        auto added = fresh_.add_run(
+        TRY(fresh_.add_run(
             {record.info, record.end, 0}, [&](const store::ModuleVisitor& see) -> Expected<void> {
-                if (imported->empty())
+                if (imported.empty())
                     return each_recorded_module(record, folder_of(id), note_gone, see);
-                return read_imported_modules(*imported, record.info.started, see)
+                return read_imported_modules(imported, record.info.started, see)
                     .map([](const ImportSums&) {});
-            });
-        if (!added) return added;
+            }));
         ++from_folders_;
         if (record.unreadable > 0)
             lost.push_back(fmt::format("{}: {} of its record.jsonl cannot be read", id,
@@ -207,12 +202,11 @@ class Rebuilder {
     Expected<void> copy_old_gaps() {
         store::GapLog log(fresh_);
         if (old_) {
-            auto taken = log.add_missing_from(store::GapLog(*old_));
-            if (!taken) return tl::unexpected(taken.error());
-            gaps_from_old_ = taken->entries;
-            if (taken->read_error)
+            auto taken = TRY(log.add_missing_from(store::GapLog(*old_)));
+            gaps_from_old_ = taken.entries;
+            if (taken.read_error)
                 lost_.push_back("the gap log: the rest of what the old database held: " +
-                                taken->read_error->message);
+                                taken.read_error->message);
         }
         for (const GapRecord& record : unapplied_)
             if (auto applied = apply(record, log); !applied)
@@ -288,27 +282,23 @@ Expected<RebuildResult> rebuild(const fs::path& results, std::function<void(bool
         !existing && existing.error().kind == ErrorKind::usage &&
         !shard_folders(results).shards.empty())
         return tl::unexpected(existing.error());
-    const auto lock = ResultsLock::acquire_exclusive(results);
-    if (!lock) return tl::unexpected(lock.error());
+    const auto lock = TRY(ResultsLock::acquire_exclusive(results));
     fs::remove_all(room, error);  // of one that was killed
     TempOutput made(room, std::move(on_interrupt));
-    if (auto there = make_directories(room); !there) return tl::unexpected(there.error());
+    TRY(make_directories(room));
 
     RebuildResult rebuilt;
     {
-        auto fresh = Store::open(room / "runner.db");
-        if (!fresh) return tl::unexpected(fresh.error());
-        auto old = open_old(database, room);
-        if (!old) return tl::unexpected(old.error());
-        Rebuilder rebuilding(results, room / "runner.db", std::move(*fresh), std::move(*old));
-        if (auto done = rebuilding.run(); !done) return tl::unexpected(done.error());
+        auto fresh = TRY(Store::open(room / "runner.db"));
+        auto old = TRY(open_old(database, room));
+        Rebuilder rebuilding(results, room / "runner.db", std::move(fresh), std::move(old));
+        TRY(rebuilding.run());
         rebuilt = rebuilding.result();
     }
     made.hold();
     const fs::path aside = name_aside(database);
-    const auto moved = move_aside(database, aside);
-    if (!moved) return tl::unexpected(moved.error());
-    if (*moved) rebuilt.old_database = aside;
+    const auto moved = TRY(move_aside(database, aside));
+    if (moved) rebuilt.old_database = aside;
     fs::rename(room / "runner.db", database, error);
     if (error)
         return fail(ErrorKind::io, "cannot replace the database: " + error.message(), {},

@@ -89,19 +89,17 @@ Expected<void> check_copies(const std::vector<ImportedFile>& files, const fs::pa
 Expected<ReparseCounts> compare_imported(const store::Store& store, const std::string& run,
                                          const std::vector<ImportedFile>& files,
                                          const OnDifference& see) {
-    const auto stored = store.verdicts(run);
-    if (!stored) return tl::unexpected(stored.error());
+    const auto stored = TRY(store.verdicts(run));
     ReparseCounts counts;
     std::map<std::string, std::pair<State, std::int64_t>> now;  // a later result of a row decides
-    const auto sums = read_imported(files, [&](const store::JobResult& job) -> Expected<void> {
+    TRY(read_imported(files, [&](const store::JobResult& job) -> Expected<void> {
         ++counts.attempts;
         for (const CaseRecord& test : job.record.cases) now[test.id] = {test.state, test.tests};
         return {};
-    });
-    if (!sums) return tl::unexpected(sums.error());
-    counts.tests = static_cast<std::int64_t>(stored->size());
+    }));
+    counts.tests = static_cast<std::int64_t>(stored.size());
     analysis::Comparison compared(2);
-    for (const auto& [test, state, tests] : *stored)
+    for (const auto& [test, state, tests] : stored)
         compared.add(0, analysis::compared_id(test, tests), state);
     for (const auto& [test, last] : now)
         compared.add(1, analysis::compared_id(test, last.second), last.first);
@@ -123,11 +121,10 @@ class ReparsedModules {
             return store_.each_module(run_.info.id, [&](store::StoredModule module) {
                 return reparse_attempts(module), see(std::move(module));
             });
-        const auto sums = read_imported_modules(imported_, run_.info.started, see);
-        if (!sums) return tl::unexpected(sums.error());
-        facts_.collected = static_cast<long>(sums->collected);
-        facts_.unexpected = !sums->unexpected.empty();
-        mismatches_ = sums->mismatches;
+        const auto sums = TRY(read_imported_modules(imported_, run_.info.started, see));
+        facts_.collected = static_cast<long>(sums.collected);
+        facts_.unexpected = !sums.unexpected.empty();
+        mismatches_ = sums.mismatches;
         return {};
     }
 
@@ -173,24 +170,20 @@ class ReparsedModules {
 Expected<ReparseCounts> reparse(const store::Store& store, const fs::path& results,
                                 const store::StoredRun& run, const OnDifference& see) {
     const fs::path folder = results / run.info.folder;
-    const auto imported = described_files(run.info.fingerprint, folder);
-    if (!imported) return tl::unexpected(imported.error());
-    if (auto there = check_copies(*imported, folder); !there) return tl::unexpected(there.error());
-    if (imported->empty()) return compare_attempts(store, run.info, folder, see);
-    return compare_imported(store, run.info.id, *imported, see);
+    const auto imported = TRY(described_files(run.info.fingerprint, folder));
+    TRY(check_copies(imported, folder));
+    if (imported.empty()) return compare_attempts(store, run.info, folder, see);
+    return compare_imported(store, run.info.id, imported, see);
 }
 
 Expected<void> apply_reparse(const fs::path& results, const store::StoredRun& run) {
-    const auto lock = RunLock::acquire(results / run.info.folder);
-    if (!lock) return tl::unexpected(lock.error());
-    const auto from = store::Store::open(results / "runner.db", store::Store::Mode::read_only);
-    if (!from) return tl::unexpected(from.error());
+    const auto lock = TRY(RunLock::acquire(results / run.info.folder));
+    const auto from = TRY(store::Store::open(results / "runner.db", store::Store::Mode::read_only));
     auto store = open_results(results);
     if (!store) return tl::unexpected(store.error());
     const fs::path folder = results / run.info.folder;
-    auto imported = described_files(run.info.fingerprint, folder);
-    if (!imported) return tl::unexpected(imported.error());
-    ReparsedModules applying(*from, run, folder, std::move(*imported));
+    auto imported = TRY(described_files(run.info.fingerprint, folder));
+    ReparsedModules applying(from, run, folder, std::move(imported));
     return store
         ->replace_modules(
             run.info.id, [&](const store::ModuleVisitor& see) { return applying.read(see); },

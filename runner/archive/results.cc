@@ -27,7 +27,7 @@ bool is_gone(const fs::path& results) {
 Expected<void> make_results(const fs::path& results) {
     std::error_code error;
     const bool is_new = !fs::exists(results, error);
-    if (auto made = make_directories(results / "runs"); !made) return made;
+    TRY(make_directories(results / "runs"));
     // Results lie in a checkout as often as not, and nobody wants to commit them.
     return is_new ? write_file(results / ".gitignore", "*\n") : Expected<void>{};
 }
@@ -52,12 +52,11 @@ Expected<fs::path> existing_results(const fs::path& folder) {
 }
 
 Expected<OpenResults> open_results(const fs::path& results) {
-    if (auto made = make_results(results); !made) return tl::unexpected(made.error());
-    auto lock = ResultsLock::share(results);
-    if (!lock) return tl::unexpected(lock.error());
+    TRY(make_results(results));
+    auto lock = TRY(ResultsLock::share(results));
     if (is_gone(results)) return tl::unexpected(store::Store::gone(results / "runner.db"));
     return store::Store::open(results / "runner.db").map([&](store::Store&& store) {
-        return OpenResults(std::move(store), std::move(*lock));
+        return OpenResults(std::move(store), std::move(lock));
     });
 }
 

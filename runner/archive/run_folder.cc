@@ -144,28 +144,26 @@ Expected<void> write_plan(const RunFolder& run, const RunPlan& plan) {
                     {"root", plan.root},       {"keyword", plan.keyword},
                     {"maxfail", plan.maxfail}, {"flaky_fails", plan.flaky_fails},
                     {"fail_on", plan.fail_on}};
-    auto file = AtomicFile::create(run.folder / "plan.json");
-    if (!file) return tl::unexpected(file.error());
+    auto file = TRY(AtomicFile::create(run.folder / "plan.json"));
     for (const auto& [key, value] : head.items())
-        file->write(
+        file.write(
             fmt::format("{}{}: {}", key == "format" ? "{\n" : ",\n", text_of(key), text_of(value)));
-    file->write(",\n\"modules\": [");
+    file.write(",\n\"modules\": [");
     std::string_view separator = "\n";
     for (const auto& module : plan.modules) {
-        file->write(std::string(separator) +
-                    text_of(Json{{"path", module.path}, {"only", module.only}}));
+        file.write(std::string(separator) +
+                   text_of(Json{{"path", module.path}, {"only", module.only}}));
         separator = ",\n";
     }
-    file->write("\n]}\n");
-    return file->commit();
+    file.write("\n]}\n");
+    return file.commit();
 }
 
 Expected<RunPlan> read_plan(const RunFolder& run) {
     const fs::path file = run.folder / "plan.json";
-    const auto text = read_file(FileBelow(file));
-    if (!text) return tl::unexpected(text.error());
+    const auto text = TRY(read_file(FileBelow(file)));
     try {
-        const Json json = Json::parse(*text);
+        const Json json = Json::parse(text);
         if (json.at("format") != kPlanFormat)
             return fail(ErrorKind::usage,
                         fmt::format("its plan has format {}, but this runner reads format {}",

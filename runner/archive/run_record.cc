@@ -262,9 +262,8 @@ Expected<store::RunInfo> read_run_info(const fs::path& folder) {
         if (std::exchange(is_first, false)) line = read.text;
     };
     for (bool more = true; more && is_first;) {
-        const auto read = lines.read(see);
-        if (!read) return tl::unexpected(read.error());
-        more = *read;
+        const auto read = TRY(lines.read(see));
+        more = read;
     }
     lines.finish(see);
     const Json json = Json::parse(line, nullptr, false);
@@ -280,12 +279,11 @@ Expected<store::RunInfo> read_run_info(const fs::path& folder) {
 
 Expected<RunRecord> read_record(const fs::path& folder) {
     if (!has_record(folder)) return tl::unexpected(no_record(folder));
-    const auto text = read_file(FileBelow(file_of(folder)));
-    if (!text) return tl::unexpected(text.error());
+    const auto text = TRY(read_file(FileBelow(file_of(folder))));
     RunRecord record;
-    for (size_t begin = 0; begin < text->size();) {
-        const size_t end = std::min(text->find('\n', begin), text->size());
-        const Json line = Json::parse(text->substr(begin, end - begin), nullptr, false);
+    for (size_t begin = 0; begin < text.size();) {
+        const size_t end = std::min(text.find('\n', begin), text.size());
+        const Json line = Json::parse(text.substr(begin, end - begin), nullptr, false);
         begin = end + 1;
         if (is_newer(line)) return tl::unexpected(newer_record(folder));
         try {
@@ -306,7 +304,7 @@ Expected<void> each_recorded_module(const RunRecord& record, const fs::path& fol
             auto job = with_files(record, known, folder);
             if (!job) {
                 // Nobody could tell what the attempts after it were made for.
-                if (auto accepted = on_gone(known); !accepted) return accepted;
+                TRY(on_gone(known));
                 break;
             }
             module.add(std::move(*job));
@@ -314,28 +312,25 @@ Expected<void> each_recorded_module(const RunRecord& record, const fs::path& fol
         if (const auto why = record.not_run.find(path);
             module.attempts.empty() && why != record.not_run.end())
             module.not_run_reason = why->second;
-        if (auto seen = see(std::move(module)); !seen) return seen;
+        TRY(see(std::move(module)));
     }
     return {};
 }
 
 Expected<void> store_recorded(store::Store& store, const fs::path& folder) {
     if (!has_record(folder)) return {};
-    const auto record = read_record(folder);
-    if (!record) return tl::unexpected(record.error());
+    const auto record = TRY(read_record(folder));
     std::map<std::string, size_t> stored;
-    const auto seen = store.each_module(
-        record->info.id, [&](const store::StoredModule& module) -> Expected<void> {
-            stored[module.path] = module.attempts.size() + module.diagnostics.size();
-            return {};
-        });
-    if (!seen) return seen;
-    for (const auto& [path, attempts] : record->attempts)
+    TRY(store.each_module(record.info.id, [&](const store::StoredModule& module) -> Expected<void> {
+        stored[module.path] = module.attempts.size() + module.diagnostics.size();
+        return {};
+    }));
+    for (const auto& [path, attempts] : record.attempts)
         for (const store::JobResult& known : attempts) {
             if (static_cast<size_t>(known.attempt) <= stored[path]) continue;
-            const auto job = with_files(*record, known, folder);
+            const auto job = with_files(record, known, folder);
             if (!job) break;
-            if (auto saved = store.save_job(record->info.id, *job); !saved) return saved;
+            TRY(store.save_job(record.info.id, *job));
         }
     return {};
 }

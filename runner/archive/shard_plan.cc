@@ -52,9 +52,8 @@ Expected<Json> read_object(const fs::path& file, const FileKind& kind,
     std::error_code error;
     if (!fs::exists(file, error))
         return fail(ErrorKind::usage, "there is no such file", kind.advice, file.string());
-    auto text = read_file(file);
-    if (!text) return tl::unexpected(text.error());
-    Json json = Json::parse(*text, keep, false);
+    auto text = TRY(read_file(file));
+    Json json = Json::parse(text, keep, false);
     if (!json.is_object() || !json.contains("format"))
         return fail(ErrorKind::usage, fmt::format("this is not {}", kind.what), kind.advice,
                     file.string());
@@ -76,8 +75,7 @@ tl::unexpected<Error> malformed(const fs::path& file, const FileKind& kind,
 
 // A line for each shard: people and `grep` find a module's shard.
 Expected<void> write_shard_plan(const fs::path& file, const ShardPlan& plan) {
-    auto out = AtomicFile::create(file);
-    if (!out) return tl::unexpected(out.error());
+    auto out = TRY(AtomicFile::create(file));
     const Json head{{"format", kPlan.format},
                     {"id", plan.run.id},
                     {"cut", plan.cut},
@@ -91,11 +89,11 @@ Expected<void> write_shard_plan(const fs::path& file, const ShardPlan& plan) {
     std::string text = "{\n";
     for (const auto& [key, value] : head.items())
         text += fmt::format("{}: {},\n", line_of(key), line_of(value));
-    out->write(text + "\"shards\": [");
+    out.write(text + "\"shards\": [");
     for (std::size_t i = 0; i < plan.shards.size(); ++i)
-        out->write((i > 0 ? ",\n" : "\n") + line_of(json_of(plan.shards[i])));
-    out->write("\n]}\n");
-    return out->commit();
+        out.write((i > 0 ? ",\n" : "\n") + line_of(json_of(plan.shards[i])));
+    out.write("\n]}\n");
+    return out.commit();
 }
 
 Expected<ShardPlan> read_shard_plan(const fs::path& file) {
@@ -110,20 +108,19 @@ Expected<ShardPlan> read_shard_plan(const fs::path& file) {
         return false;
     };
     try {
-        const auto json = read_object(file, kPlan, keep);
-        if (!json) return tl::unexpected(json.error());
-        plan.cut = json->at("cut");
-        plan.jobs = json->at("jobs");
-        run_from_json(json->at("run"), plan.run);
-        plan.run.id = json->at("id");
+        const auto json = TRY(read_object(file, kPlan, keep));
+        plan.cut = json.at("cut");
+        plan.jobs = json.at("jobs");
+        run_from_json(json.at("run"), plan.run);
+        plan.run.id = json.at("id");
         plan.asked.suite = plan.run.suite;
         plan.asked.root = plan.run.root;
-        plan.asked.keyword = json->at("keyword");
-        plan.asked.maxfail = json->at("maxfail");
-        plan.asked.flaky_fails = json->at("flaky_fails");
-        plan.asked.fail_on = json->at("fail_on").get<std::vector<std::string>>();
+        plan.asked.keyword = json.at("keyword");
+        plan.asked.maxfail = json.at("maxfail");
+        plan.asked.flaky_fails = json.at("flaky_fails");
+        plan.asked.fail_on = json.at("fail_on").get<std::vector<std::string>>();
         // The shards were taken out before, so the rest is not a shard.
-        if (const Json& rest = json->at("shards"); !rest.is_array() || !rest.empty())
+        if (const Json& rest = json.at("shards"); !rest.is_array() || !rest.empty())
             return fail(ErrorKind::usage, "this plan's shards cannot be read", kPlan.advice,
                         file.string());
         if (plan.run.id.empty() || plan.run.id.find('/') != std::string::npos)
@@ -140,16 +137,15 @@ std::string run_id_of_shard(const ShardPlan& plan, std::size_t index) {
 }
 
 Expected<ShardReasons> read_shard_reasons(const fs::path& file, const ShardPlan& plan) {
-    const auto json = read_object(file, kReasons);
-    if (!json) return tl::unexpected(json.error());
+    const auto json = TRY(read_object(file, kReasons));
     try {
-        if (json->at("plan") != plan.run.id)
+        if (json.at("plan") != plan.run.id)
             return fail(ErrorKind::usage,
                         fmt::format("its reasons are for the plan {}, not for {}",
-                                    json->at("plan").dump(), plan.run.id),
+                                    json.at("plan").dump(), plan.run.id),
                         "name the file of this plan", file.string());
         ShardReasons reasons;
-        for (const auto& [shard, reason] : json->at("reasons").items()) {
+        for (const auto& [shard, reason] : json.at("reasons").items()) {
             std::size_t index = 0;
             const auto end = shard.data() + shard.size();
             if (std::from_chars(shard.data(), end, index).ptr != end || index < 1 ||

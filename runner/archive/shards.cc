@@ -69,14 +69,11 @@ Expected<ShardFolder> find_shard(const fs::path& results, std::string_view name)
     auto shards = shard_folders(results).shards;
     std::erase_if(shards,
                   [](const auto& shard) { return shard.folder.filename() != shard.info.id; });
-    auto names = store::Store::temporary();
-    if (!names) return tl::unexpected(names.error());
-    for (const auto& shard : shards)
-        if (auto begun = names->begin_run(shard.info); !begun) return tl::unexpected(begun.error());
-    const auto id = names->find_run(name);
-    if (!id) return tl::unexpected(id.error());
+    auto names = TRY(store::Store::temporary());
+    for (const auto& shard : shards) TRY(names.begin_run(shard.info));
+    const auto id = TRY(names.find_run(name));
     return *std::find_if(shards.begin(), shards.end(),
-                         [&](const auto& shard) { return shard.info.id == *id; });
+                         [&](const auto& shard) { return shard.info.id == id; });
 }
 
 Expected<void> each_shard_module(const RunRecord& record, const fs::path& folder,
@@ -84,23 +81,20 @@ Expected<void> each_shard_module(const RunRecord& record, const fs::path& folder
     const auto on_gone = [&](const store::JobResult& job) -> Expected<void> {
         return lacks_attempt(record, folder, job.record.path, job.attempt);
     };
-    return each_recorded_module(
-        record, files, on_gone, [&](store::StoredModule module) -> Expected<void> {
-            if (auto checked = check_attempts(record, folder, module); !checked) return checked;
-            return see(std::move(module));
-        });
+    return each_recorded_module(record, files, on_gone,
+                                [&](store::StoredModule module) -> Expected<void> {
+                                    TRY(check_attempts(record, folder, module));
+                                    return see(std::move(module));
+                                });
 }
 
 Expected<store::Store> load_shard(const fs::path& folder) {
-    const auto record = read_record(folder);
-    if (!record) return tl::unexpected(record.error());
+    const auto record = TRY(read_record(folder));
     auto store = store::Store::temporary();
     if (!store) return store;
-    const auto added =
-        store->add_run({record->info, record->end, 0}, [&](const store::ModuleVisitor& see) {
-            return each_shard_module(*record, folder, folder, see);
-        });
-    if (!added) return tl::unexpected(added.error());
+    TRY(store->add_run({record.info, record.end, 0}, [&](const store::ModuleVisitor& see) {
+        return each_shard_module(record, folder, folder, see);
+    }));
     return store;
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <tl/expected.hpp>
+#include <type_traits>
 #include <utility>
 
 namespace compat {
@@ -42,5 +43,20 @@ using Expected = tl::expected<T, Error>;
     return tl::unexpected<Error>(
         Error{kind, std::move(message), std::move(advice), std::move(where)});
 }
+
+template <class T>
+T taken(Expected<T>&& result) {
+    if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+// The value of an Expected; its error ends the function that asks:
+//     const std::string text = TRY(read_file(file));
+//     TRY(write_file(file, text));
+#define TRY(...)                                                     \
+    __extension__({                                                  \
+        auto tried = __VA_ARGS__;                                    \
+        if (!tried) return tl::unexpected(std::move(tried).error()); \
+        ::compat::taken(std::move(tried));                           \
+    })
 
 }  // namespace compat

@@ -117,36 +117,33 @@ Expected<void> write_new_file(const FileBelow& file, std::string_view bytes) {
 }
 
 Expected<void> copy_file(const FileBelow& from, const FileBelow& to) {
-    const auto source = open_file(from);
-    if (!source) return tl::unexpected(source.error());
-    const auto target = create_file(to);
-    if (!target) return tl::unexpected(target.error());
+    const auto source = TRY(open_file(from));
+    const auto target = TRY(create_file(to));
     std::vector<char> buffer(1 << 20);
     while (true) {
-        const ssize_t n = ::read(source->get(), buffer.data(), buffer.size());
+        const ssize_t n = ::read(source.get(), buffer.data(), buffer.size());
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return io_error("read", from.path(), errno);
         if (n == 0) return {};
         const std::string_view piece(buffer.data(), static_cast<size_t>(n));
-        if (const int failed = write_all(target->get(), piece); failed != 0)
+        if (const int failed = write_all(target.get(), piece); failed != 0)
             return io_error("write", to.path(), failed);
     }
 }
 
 Expected<void> append_line(const FileBelow& file, std::string_view line, bool sync) {
-    const auto fd = open_to_append(file);
-    if (!fd) return tl::unexpected(fd.error());
-    const off_t size = ::lseek(fd->get(), 0, SEEK_END);
+    const auto fd = TRY(open_to_append(file));
+    const off_t size = ::lseek(fd.get(), 0, SEEK_END);
     char last = '\n';
-    if (size > 0 && ::pread(fd->get(), &last, 1, size - 1) != 1)
+    if (size > 0 && ::pread(fd.get(), &last, 1, size - 1) != 1)
         return io_error("read", file.path(), errno);
     std::string bytes = last == '\n' ? "" : "\n";
     bytes.append(line).append("\n");
-    if (const int failed = write_all(fd->get(), bytes); failed != 0) {
-        (void)!::ftruncate(fd->get(), size);
+    if (const int failed = write_all(fd.get(), bytes); failed != 0) {
+        (void)!::ftruncate(fd.get(), size);
         return io_error("write", file.path(), failed);
     }
-    if (sync && ::fsync(fd->get()) != 0) return io_error("write", file.path(), errno);
+    if (sync && ::fsync(fd.get()) != 0) return io_error("write", file.path(), errno);
     return {};
 }
 

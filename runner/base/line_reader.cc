@@ -51,9 +51,8 @@ Expected<bool> LineReader::read(const LineVisitor& visit) {
     const auto cannot = [&](const char* why) {
         return fail(ErrorKind::io, fmt::format("cannot read: {}", why), {}, file_.path().string());
     };
-    const auto opened = open_file(file_);
-    if (!opened) return tl::unexpected(opened.error());
-    const int fd = opened->get();
+    const auto opened = TRY(open_file(file_));
+    const int fd = opened.get();
     struct stat file {};
     if (::fstat(fd, &file) != 0) return cannot(std::strerror(errno));
     if (!S_ISREG(file.st_mode)) return cannot("not a regular file");

@@ -74,22 +74,19 @@ Expected<ExitCode> compare_stored(const CompareOptions& options,
     if (!options.by.empty() && !options.baseline_results.empty())
         return fail(ErrorKind::usage, "--by and --baseline-results exclude each other",
                     "name the two runs instead of --by");
-    if (options.format == "html")
-        if (auto possible = reports::can_write_html(); !possible)
-            return tl::unexpected(possible.error());
+    if (options.format == "html") TRY(reports::can_write_html());
     std::vector<std::string> names = options.runs;
     // Each of the two may be in an archive of its own.
     std::string none, &run = names.empty() ? none : names.back();
     const bool baseline_is_apart = names.size() == 2 && archive::is_archive(names.front());
     const bool run_is_apart = !names.empty() && archive::is_archive(run);
-    const auto results = open_existing(invocation, run);
-    if (!results) return tl::unexpected(results.error());
-    const compare::RunDatabase runs{results->store, results->folder};
+    const auto results = TRY(open_existing(invocation, run));
+    const compare::RunDatabase runs{results.store, results.folder};
     const auto compare_with = [&](const Results& other) {
         return compare::compare(runs, {other.store, other.folder},
                                 {names, chosen_by(options.by), classes_of(options.fail_on)});
     };
-    const auto compared = [&]() -> Expected<reports::CompareView> {
+    const auto compared = TRY([&]() -> Expected<reports::CompareView> {
         if (!options.baseline_results.empty())
             return cluster::unpacked(fs::absolute(options.baseline_results), invocation)
                 .and_then([](const fs::path& folder) { return open_existing(folder); })
@@ -97,15 +94,14 @@ Expected<ExitCode> compare_stored(const CompareOptions& options,
         if (baseline_is_apart || run_is_apart)
             return open_existing(invocation, names.size() == 2 ? names.front() : none)
                 .and_then(compare_with);
-        return compare_with(*results);
-    }();
-    if (!compared) return tl::unexpected(compared.error());
-    const std::string text = rendered(*compared, options);
+        return compare_with(results);
+    }());
+    const std::string text = rendered(compared, options);
     if (options.out.empty())
         display::put(stdout, text);
     else if (auto written = write_file(fs::absolute(options.out), text); !written)
         return tl::unexpected(written.error());
-    return compared->fails() ? ExitCode::unexpected_results : ExitCode::ok;
+    return compared.fails() ? ExitCode::unexpected_results : ExitCode::ok;
 }
 
 Action add_compare(CLI::App& app, config::Invocation& invocation) {

@@ -49,42 +49,37 @@ plan::Variables simulating(const config::Settings& settings, const prepare::Shar
 
 Expected<ExitCode> show_devices(const DevicesRequest& request,
                                 const config::Invocation& invocation) {
-    const auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
-    auto environment = find_torch(*settings, *share);
-    if (!environment) return tl::unexpected(environment.error());
+    const auto share = TRY(prepare::find_share());
+    const auto settings = TRY(config::Settings::resolve(invocation, nullptr));
+    auto environment = TRY(find_torch(settings, share));
     run::ProbeRequest probes;
-    probes.environment = std::move(*environment);
-    probes.script = share->prepare / "device_probes.py";
+    probes.environment = std::move(environment);
+    probes.script = share.prepare / "device_probes.py";
     std::string no_shim;  // why there is none
     const bool torch = probes.environment && !probes.environment->torch_version.empty();
-    if (!settings->simulated().empty() && !torch)
+    if (!settings.simulated().empty() && !torch)
         return fail(ErrorKind::usage, "only a Python with torch can simulate a device",
-                    "name one with --python", (*settings)[Setting::simulate].origin);
+                    "name one with --python", settings[Setting::simulate].origin);
     if (torch) {
-        const prepare::Cache cache(settings->text(Setting::cache));
+        const prepare::Cache cache(settings.text(Setting::cache));
         auto library =
-            prepare::get_shim(*probes.environment, *share, cache, display::say_to(stderr));
-        if (!library && !settings->simulated().empty()) return tl::unexpected(library.error());
+            prepare::get_shim(*probes.environment, share, cache, display::say_to(stderr));
+        if (!library && !settings.simulated().empty()) return tl::unexpected(library.error());
         if (!library) no_shim = to_line(library.error());
         if (library) probes.shim_library = std::move(*library);
-        if (!settings->simulated().empty())
-            probes.shim_variables = simulating(*settings, *share, probes.shim_library);
+        if (!settings.simulated().empty())
+            probes.shim_variables = simulating(settings, share, probes.shim_library);
     }
-    auto answers = run::ask_probes(probes);
-    if (!answers) return tl::unexpected(answers.error());
+    auto answers = TRY(run::ask_probes(probes));
     // The other sources need no shim.
-    if (!no_shim.empty()) answers->push_back({run::Probe::pytorch, "PyTorch", {}, no_shim, 0});
-    const auto report = run::report_of(
-        *answers, run::host_facts(probes.environment, settings->simulated()), *settings);
-    if (!report) return tl::unexpected(report.error());
+    if (!no_shim.empty()) answers.push_back({run::Probe::pytorch, "PyTorch", {}, no_shim, 0});
+    const auto report = TRY(run::report_of(
+        answers, run::host_facts(probes.environment, settings.simulated()), settings));
     if (request.json)
-        display::put(display::people(), display::device_report_json(*report));
+        display::put(display::people(), display::device_report_json(report));
     else
-        print("{}", display::device_report(*report, request.verbose));
-    return report->current.empty() ? ExitCode::usage : ExitCode::ok;
+        print("{}", display::device_report(report, request.verbose));
+    return report.current.empty() ? ExitCode::usage : ExitCode::ok;
 }
 
 Action add_devices(CLI::App& app, config::Invocation& invocation) {

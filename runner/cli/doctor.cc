@@ -50,18 +50,15 @@ Expected<DoctorInput> input_of(const std::string& suite_name, const config::Invo
                                const prepare::Share& share) {
     std::optional<suites::Suite> suite;
     if (!suite_name.empty()) {
-        auto loaded = suites::load_suite(prepare::find_suite(suite_name, share),
-                                         prepare::shipped_suites(share));
-        if (!loaded) return tl::unexpected(loaded.error());
-        suite = std::move(*loaded);
+        suite = TRY(suites::load_suite(prepare::find_suite(suite_name, share),
+                                       prepare::shipped_suites(share)));
     }
-    auto settings = config::Settings::resolve(invocation, suite ? &*suite : nullptr);
-    if (!settings) return tl::unexpected(settings.error());
-    prepare::Options options = run::prepare_options(*settings);
+    auto settings = TRY(config::Settings::resolve(invocation, suite ? &*suite : nullptr));
+    prepare::Options options = run::prepare_options(settings);
     // As `runner exec` finds it.
     if (const char* active = std::getenv("VIRTUAL_ENV"); options.python.empty() && !suite && active)
         options.python = active;
-    DoctorInput input{std::move(*settings), std::move(suite), options.python};
+    DoctorInput input{std::move(settings), std::move(suite), options.python};
     const prepare::Cache cache(input.settings.text(Setting::cache));
     if (input.suite || !input.python.empty())
         input.environment =
@@ -82,20 +79,18 @@ void print_settings(const config::Settings& settings) {
 }
 
 Expected<ExitCode> check(const std::string& suite_name, const config::Invocation& invocation) {
-    const auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
-    const auto input = input_of(suite_name, invocation, *share);
-    if (!input) return tl::unexpected(input.error());
+    const auto share = TRY(prepare::find_share());
+    const auto input = TRY(input_of(suite_name, invocation, share));
     print("runner {}\n\n", kVersion);
     bool well = true;
     for (const Requirement& requirement : requirements())
-        for (const Finding& finding : requirement.find(requirement, *input)) {
+        for (const Finding& finding : requirement.find(requirement, input)) {
             print("{}\n", format_finding(requirement, finding));
             well = well && finding.kind != Finding::Kind::missing;
         }
-    if (const auto& environment = input->environment; environment && *environment)
-        print_devices(**environment, *share, prepare::Cache(input->settings.text(Setting::cache)));
-    print_settings(input->settings);
+    if (const auto& environment = input.environment; environment && *environment)
+        print_devices(**environment, share, prepare::Cache(input.settings.text(Setting::cache)));
+    print_settings(input.settings);
     return well ? ExitCode::ok : ExitCode::usage;
 }
 

@@ -94,45 +94,38 @@ Expected<void> add_shim(Program& program, const std::optional<prepare::Environme
 
 Expected<Program> prepare_program(const ExecRequest& request, const config::Invocation& invocation,
                                   const prepare::Say& say) {
-    const auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
-    auto from_user = run::parse_variables(request.env);
-    if (!from_user) return tl::unexpected(from_user.error());
+    const auto share = TRY(prepare::find_share());
+    const auto settings = TRY(config::Settings::resolve(invocation, nullptr));
+    auto from_user = TRY(run::parse_variables(request.env));
 
     Program program;
-    program.link = run::link_of(*settings);
+    program.link = run::link_of(settings);
     auto& child = program.child;
-    child.activation = share->shim / "python" / "activate";
-    run::take_device_settings(child, *settings);
-    child.device_library = run::device_library_variables(*settings);
-    if (const auto& device = (*settings)[Setting::device];
-        device.source != config::Source::fallback)
+    child.activation = share.shim / "python" / "activate";
+    run::take_device_settings(child, settings);
+    child.device_library = run::device_library_variables(settings);
+    if (const auto& device = settings[Setting::device]; device.source != config::Source::fallback)
         child.device_library.emplace_back(plan::kDeviceVariable, device.text);
     child.threads = 0;  // the program decides how many processes share the cores
     child.inherited = run::inherited_environment();
-    child.from_user = std::move(*from_user);
+    child.from_user = std::move(from_user);
     std::optional<prepare::Environment> given;
-    if (const auto& python = settings->text(Setting::python); !python.empty()) {
-        auto environment = prepare::probe(python, *share, plan::program_variables(child, {}));
-        if (!environment) return tl::unexpected(environment.error());
-        child.python = environment->python;
-        given = std::move(*environment);
+    if (const auto& python = settings.text(Setting::python); !python.empty()) {
+        auto environment = TRY(prepare::probe(python, share, plan::program_variables(child, {})));
+        child.python = environment.python;
+        given = std::move(environment);
     }
     const auto env = plan::program_variables(child, {});
-    auto file = prepare::find_command(request.words.front(), value_of(env, "PATH"));
-    if (!file) return tl::unexpected(file.error());
-    program.file = std::move(*file);
-    if (!settings->on(Setting::shim)) {
+    program.file = TRY(prepare::find_command(request.words.front(), value_of(env, "PATH")));
+    if (!settings.on(Setting::shim)) {
         if (!child.simulate.empty())
             return fail(ErrorKind::usage, "simulated devices need the shim, and it is off",
-                        "leave --shim on", (*settings)[Setting::simulate].origin);
+                        "leave --shim on", settings[Setting::simulate].origin);
         program.unwatched = "the shim was off";
         return program;
     }
-    const prepare::Cache cache(settings->text(Setting::cache));
-    return add_shim(program, given, env, *share, cache, say).map([&] { return program; });
+    const prepare::Cache cache(settings.text(Setting::cache));
+    return add_shim(program, given, env, share, cache, say).map([&] { return program; });
 }
 
 // A user's own file is never overwritten; an older record and an empty file are.
@@ -198,27 +191,23 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
     const auto say = [&](std::string_view line) {
         if (!request.quiet) print(stderr, "runner: {}\n", printable(line));
     };
-    auto program = prepare_program(request, invocation, say);
-    if (!program) return tl::unexpected(program.error());
+    auto program = TRY(prepare_program(request, invocation, say));
 
     display::ProgramRun run;
-    const bool recorded = program->unwatched.empty();
+    const bool recorded = program.unwatched.empty();
     // Only the report names a temporary file.
-    if (!request.record.empty() || (recorded && !request.quiet)) {
-        auto record = open_record(request.record);
-        if (!record) return tl::unexpected(record.error());
-        run.record = std::move(*record);
-    }
+    if (!request.record.empty() || (recorded && !request.quiet))
+        run.record = TRY(open_record(request.record));
     // Said now, because the program may run for hours.
-    if (!recorded && !program->python.empty())
-        say(fmt::format("nothing will be redirected: {}", program->unwatched));
+    if (!recorded && !program.python.empty())
+        say(fmt::format("nothing will be redirected: {}", program.unwatched));
     std::error_code error;
     run.cwd = fs::current_path(error);
     const SystemClock clock;
     const SteadyTime begun = clock.steady();
-    auto end = exec::run_attached({program->file,
+    auto end = exec::run_attached({program.file,
                                    {request.words.begin() + 1, request.words.end()},
-                                   plan::program_variables(program->child, run.record)});
+                                   plan::program_variables(program.child, run.record)});
     // An empty temporary file says nothing.
     const auto bytes = run.record.empty() ? 0 : fs::file_size(run.record, error);
     if (request.record.empty() && (error || bytes == 0)) {
@@ -230,13 +219,13 @@ Expected<int> run_program(const ExecRequest& request, const config::Invocation& 
         run.command = shell_quoted(run::masked(request.words));
         run.end = *end;
         run.took = clock.steady() - begun;
-        run.unwatched = program->unwatched;
-        run.python = program->python;
-        run.link = program->link;
+        run.unwatched = program.unwatched;
+        run.python = program.python;
+        run.link = program.link;
         const auto record = read_record(run.record);
         if (record.with_torch > 0)
             if (const auto scan =
-                    scan::scan_program({request.words, run.cwd, program->python}, record))
+                    scan::scan_program({request.words, run.cwd, program.python}, record))
                 run.scan = display::describe_scan(*scan);
         print(stderr, "{}", display::program_report(run, record));
     }
@@ -291,9 +280,7 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
             for (const auto& name : option->get_lnames()) request->options.push_back("--" + name);
     });
     return [request, &invocation]() -> Expected<int> {
-        auto words = program_of(std::move(request->words), request->options, invocation);
-        if (!words) return tl::unexpected(words.error());
-        request->words = std::move(*words);
+        request->words = TRY(program_of(std::move(request->words), request->options, invocation));
         return run_program(*request, invocation);
     };
 }

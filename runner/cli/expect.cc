@@ -35,17 +35,13 @@ struct OpenedRun {
 
 Expected<OpenedRun> open_run_to_expect(const ExpectRequest& request,
                                        const config::Invocation& invocation) {
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
-    auto results = open_existing(invocation);
-    if (!results) return tl::unexpected(results.error());
-    const auto id = archive::find_run(results->store, results->folder, request.run);
-    if (!id) return tl::unexpected(id.error());
-    const std::string& named = settings->text(Setting::expectations);
-    auto read = run::read_run_and_expectations(results->store, *id,
-                                               named == config::kNoFile ? std::string() : named);
-    if (!read) return tl::unexpected(read.error());
-    return OpenedRun{std::move(*results), std::move(*read), settings->text(Setting::base_python)};
+    const auto settings = TRY(config::Settings::resolve(invocation, nullptr));
+    auto results = TRY(open_existing(invocation));
+    const auto id = TRY(archive::find_run(results.store, results.folder, request.run));
+    const std::string& named = settings.text(Setting::expectations);
+    auto read = TRY(run::read_run_and_expectations(
+        results.store, id, named == config::kNoFile ? std::string() : named));
+    return OpenedRun{std::move(results), std::move(read), settings.text(Setting::base_python)};
 }
 
 void print_change(const ExpectationChange& change) {
@@ -64,27 +60,24 @@ void print_change(const ExpectationChange& change) {
 }
 
 Expected<ExitCode> update(const ExpectRequest& request, const config::Invocation& invocation) {
-    const auto opened = open_run_to_expect(request, invocation);
-    if (!opened) return tl::unexpected(opened.error());
-    const run::RunAndExpectations& read = opened->read;
-    const auto planned = run::plan_update(opened->results.store, read);
-    if (!planned) return tl::unexpected(planned.error());
-    const auto& changes = planned->update.changes;
+    const auto opened = TRY(open_run_to_expect(request, invocation));
+    const run::RunAndExpectations& read = opened.read;
+    const auto planned = TRY(run::plan_update(opened.results.store, read));
+    const auto& changes = planned.update.changes;
     if (!request.dry_run) {
         for (const auto& change : changes) print_change(change);
         if (!changes.empty())
-            if (auto written = write_file(read.file, planned->text); !written) {
+            if (auto written = write_file(read.file, planned.text); !written) {
                 Error error = written.error();
                 error.advice = "write to another file with --expectations FILE";
                 return tl::unexpected(std::move(error));
             }
     } else if (!changes.empty()) {
         const auto diff =
-            run::unified_diff(read.text, planned->text, read.file.string(), opened->python);
-        if (!diff) return tl::unexpected(diff.error());
-        print("{}", *diff);
+            TRY(run::unified_diff(read.text, planned.text, read.file.string(), opened.python));
+        print("{}", diff);
     }
-    for (const auto& left : planned->update.left)
+    for (const auto& left : planned.update.left)
         print(stderr, "note: {}: {}\n", printable(left.test), printable(left.why));
     print(stderr, "{}: {}{}\n", printable(read.file.string()),
           changes.empty() ? "nothing to change"
@@ -94,18 +87,17 @@ Expected<ExitCode> update(const ExpectRequest& request, const config::Invocation
 }
 
 Expected<ExitCode> check_run(const ExpectRequest& request, const config::Invocation& invocation) {
-    const auto opened = open_run_to_expect(request, invocation);
-    if (!opened) return tl::unexpected(opened.error());
-    reports::ExpectationsOfRun judging(opened->read.expectations, opened->read.file.string());
+    const auto opened = TRY(open_run_to_expect(request, invocation));
+    reports::ExpectationsOfRun judging(opened.read.expectations, opened.read.file.string());
     bool unexpected = false;
     const auto seen = run::each_verdict_record(
-        opened->results.store, opened->read.run, [&](const parsers::ModuleRecord& record) {
+        opened.results.store, opened.read.run, [&](const parsers::ModuleRecord& record) {
             judging.add(record);
             analysis::RunFacts facts;
-            analysis::add(facts, record, opened->read.expectations);
+            analysis::add(facts, record, opened.read.expectations);
             unexpected = unexpected || facts.unexpected;
             for (const auto& test : record.cases) {
-                const auto judged = opened->read.expectations.judge(test, record.framework);
+                const auto judged = opened.read.expectations.judge(test, record.framework);
                 if (judged.fit == analysis::Fit::as_expected) continue;
                 const auto view = judging.view_of(test, record.framework);
                 print("{}: {}\n", printable(test.id),
@@ -117,7 +109,7 @@ Expected<ExitCode> check_run(const ExpectRequest& request, const config::Invocat
     const reports::ExpectationsView view = judging.finish();
     for (const auto& note : view.notes)
         print("entry {}: {}\n", printable(note.test), reports::describe_note(note));
-    print("{}: {}\n", opened->read.run, reports::describe_expectations(view));
+    print("{}: {}\n", opened.read.run, reports::describe_expectations(view));
     return unexpected ? ExitCode::unexpected_results : ExitCode::ok;
 }
 

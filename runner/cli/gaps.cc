@@ -49,53 +49,41 @@ constexpr const char* kScannedDevice = "mps";
 Expected<fs::path> python_to_scan(const GapsRequest& request,
                                   const config::Invocation& invocation) {
     if (request.suite.empty()) {
-        const auto settings = config::Settings::resolve(invocation, nullptr);
-        if (!settings) return tl::unexpected(settings.error());
-        const std::string python = settings->text(Setting::python);
+        const auto settings = TRY(config::Settings::resolve(invocation, nullptr));
+        const std::string python = settings.text(Setting::python);
         if (python.empty())
             return fail(ErrorKind::usage, "gaps scan: no suite and no environment",
                         "name a SUITE, or an environment with --python");
         return fs::path(python);
     }
     const auto say = display::say_to(stderr);
-    auto ready = run::open_suite(request.suite, invocation, say);
-    if (!ready) return tl::unexpected(ready.error());
-    if (auto made = run::make_ready(*ready, run::Need::children, say); !made)
-        return tl::unexpected(made.error());
-    return ready->child.python;
+    auto ready = TRY(run::open_suite(request.suite, invocation, say));
+    TRY(run::make_ready(ready, run::Need::children, say));
+    return ready.child.python;
 }
 
 Expected<ExitCode> scan(const GapsRequest& request, const config::Invocation& invocation) {
-    const auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
-    const auto python = python_to_scan(request, invocation);
-    if (!python) return tl::unexpected(python.error());
-    prepare::Tool tool{{python->string(), (share->harness / "api_scan.py").string()}};
+    const auto share = TRY(prepare::find_share());
+    const auto python = TRY(python_to_scan(request, invocation));
+    prepare::Tool tool{{python.string(), (share.harness / "api_scan.py").string()}};
     // The scan reads the shim's tables without activating it.
-    tool.env = {{"PYTHONPATH", (share->shim / "python").string()}};
+    tool.env = {{"PYTHONPATH", (share.shim / "python").string()}};
     tool.unset = {"ACTIVATE_TORCH_DEVICE"};
     tool.limit_s = 300;
-    const auto output = prepare::output_of(tool);
-    if (!output) return tl::unexpected(output.error());
-    const auto api = analysis::parse_api_scan(*output);
-    if (!api) return tl::unexpected(api.error());
-    const auto yaml = read_file(api->native_functions);
-    if (!yaml) return tl::unexpected(yaml.error());
-    const auto operators = analysis::operators_of(*yaml);
-    if (!operators) return tl::unexpected(operators.error());
-    const auto found = analysis::gaps_of(*api, *operators, kScannedDevice);
+    const auto output = TRY(prepare::output_of(tool));
+    const auto api = TRY(analysis::parse_api_scan(output));
+    const auto yaml = TRY(read_file(api.native_functions));
+    const auto operators = TRY(analysis::operators_of(yaml));
+    const auto found = analysis::gaps_of(api, operators, kScannedDevice);
 
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
-    const fs::path results = fs::absolute(settings->text(Setting::results));
-    auto store = archive::open_results(results);
-    if (!store) return tl::unexpected(store.error());
-    if (auto put = archive::put_scan(*store, results, found, kScannedDevice, api->torch); !put)
-        return tl::unexpected(put.error());
+    const auto settings = TRY(config::Settings::resolve(invocation, nullptr));
+    const fs::path results = fs::absolute(settings.text(Setting::results));
+    auto store = TRY(archive::open_results(results));
+    TRY(archive::put_scan(store, results, found, kScannedDevice, api.torch));
     std::map<GapKind, long> counts;
     for (const GapFacts& gap : found) ++counts[gap.key.kind];
-    print("torch {} against {}: {} operators, {} gaps\n", api->torch, kScannedDevice,
-          operators->size(), found.size());
+    print("torch {} against {}: {} operators, {} gaps\n", api.torch, kScannedDevice,
+          operators.size(), found.size());
     for (const auto& [kind, count] : counts) print("{:>6}  {}\n", count, name_of(kind));
     return ExitCode::ok;
 }
@@ -109,32 +97,29 @@ bool is_wanted(const reports::GapView& gap, const GapsRequest& request) {
 
 Expected<std::vector<reports::GapView>> wanted(const GapsRequest& request,
                                                const config::Invocation& invocation) {
-    const auto results = open_existing(invocation);
-    if (!results) return tl::unexpected(results.error());
+    const auto results = TRY(open_existing(invocation));
     const fs::path out =
         request.out.empty() ? fs::current_path() : fs::absolute(request.out).parent_path();
-    auto gaps = reports::current_gaps(results->store, results->folder, out);
-    if (!gaps) return gaps;
-    std::erase_if(*gaps, [&](const auto& gap) { return !is_wanted(gap, request); });
+    auto gaps = TRY(reports::current_gaps(results.store, results.folder, out));
+    std::erase_if(gaps, [&](const auto& gap) { return !is_wanted(gap, request); });
     return gaps;
 }
 
 Expected<ExitCode> list(const GapsRequest& request, const config::Invocation& invocation) {
-    const auto gaps = wanted(request, invocation);
-    if (!gaps) return tl::unexpected(gaps.error());
+    const auto gaps = TRY(wanted(request, invocation));
     if (request.json) {
-        display::put(display::people(), reports::gaps_json(*gaps));
+        display::put(display::people(), reports::gaps_json(gaps));
         return ExitCode::ok;
     }
-    if (gaps->empty()) {
+    if (gaps.empty()) {
         print("no gaps match; `runner gaps scan SUITE` looks for gaps in torch\n");
         return ExitCode::ok;
     }
-    const size_t shown = request.all ? gaps->size() : std::min(gaps->size(), request.limit);
+    const size_t shown = request.all ? gaps.size() : std::min(gaps.size(), request.limit);
     print("{:>7}  {:>8}  {:<8}  {:<17}  {:<16}  {}\n", "blocks", "unblocks", "severity", "kind",
           "device", "symbol");
     for (size_t i = 0; i < shown; ++i) {
-        const auto& gap = (*gaps)[i];
+        const auto& gap = gaps[i];
         print("{:>7}  {:>8}  {:<8}  {:<17}  {:<16}  {}{}\n", gap.tests, gap.unblocked_alone,
               gap.severity, name_of(gap.key.kind), format_target(gap), printable(gap.key.symbol),
               gap.status == "open" ? "" : "  [" + gap.status + "]");
@@ -143,7 +128,7 @@ Expected<ExitCode> list(const GapsRequest& request, const config::Invocation& in
         print("{:>20}{}{}\n", "", printable(fmt::format("{}:{}", site.file, site.line)),
               site.url.empty() ? "" : "  " + printable(site.url));
     }
-    if (shown < gaps->size()) print("… and {} more; --all prints them\n", gaps->size() - shown);
+    if (shown < gaps.size()) print("… and {} more; --all prints them\n", gaps.size() - shown);
     return ExitCode::ok;
 }
 
@@ -152,21 +137,19 @@ Expected<std::vector<reports::GapView>> named(const GapsRequest& request,
                                               const config::Invocation& invocation) {
     GapsRequest any = request;
     any.status = "all";
-    auto gaps = wanted(any, invocation);
-    if (!gaps) return gaps;
+    auto gaps = TRY(wanted(any, invocation));
     std::vector<std::string> symbols;
-    for (const auto& gap : *gaps) symbols.push_back(gap.key.symbol);
-    std::erase_if(*gaps, [&](const auto& gap) { return gap.key.symbol != request.symbol; });
-    if (gaps->empty())
+    for (const auto& gap : gaps) symbols.push_back(gap.key.symbol);
+    std::erase_if(gaps, [&](const auto& gap) { return gap.key.symbol != request.symbol; });
+    if (gaps.empty())
         return fail(ErrorKind::usage, fmt::format("no gap has the symbol {}", request.symbol),
                     did_you_mean(nearest(request.symbol, symbols, 3)));
     return gaps;
 }
 
 Expected<ExitCode> show(const GapsRequest& request, const config::Invocation& invocation) {
-    const auto gaps = named(request, invocation);
-    if (!gaps) return tl::unexpected(gaps.error());
-    for (const auto& gap : *gaps) {
+    const auto gaps = TRY(named(request, invocation));
+    for (const auto& gap : gaps) {
         print("{}\n", printable(gap.key.symbol));
         const auto line = [](std::string_view name, const std::string& value) {
             if (!value.empty()) print("    {:<12}{}\n", name, printable(value));
@@ -216,35 +199,29 @@ Expected<ExitCode> set(const GapsRequest& request, const config::Invocation& inv
             return fail(ErrorKind::usage, fmt::format("{} is not FIELD=VALUE", word),
                         "write FIELD=VALUE, for example status=wontfix");
         values.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-        if (auto ok = check_value(values.back().first, values.back().second); !ok)
-            return tl::unexpected(ok.error());
+        TRY(check_value(values.back().first, values.back().second));
     }
-    auto gaps = named(request, invocation);
-    if (!gaps) return tl::unexpected(gaps.error());
+    auto gaps = TRY(named(request, invocation));
     // "mps" matches real and simulated MPS; if both have the gap, it means real MPS.
     const auto is_device = [&](const auto& gap) { return format_target(gap) == request.device; };
-    if (gaps->size() > 1 && std::any_of(gaps->begin(), gaps->end(), is_device))
-        std::erase_if(*gaps, std::not_fn(is_device));
-    if (gaps->size() > 1)
+    if (gaps.size() > 1 && std::any_of(gaps.begin(), gaps.end(), is_device))
+        std::erase_if(gaps, std::not_fn(is_device));
+    if (gaps.size() > 1)
         return fail(
             ErrorKind::usage,
-            fmt::format("{} gaps have the symbol {}", gaps->size(), request.symbol),
+            fmt::format("{} gaps have the symbol {}", gaps.size(), request.symbol),
             "choose one with --kind and --device, for example --device \"mps (simulated)\"");
-    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
-    if (!results) return tl::unexpected(results.error());
-    auto store = archive::open_results(*results);
-    if (!store) return tl::unexpected(store.error());
+    const auto results =
+        TRY(config::results_folder(invocation).and_then(archive::existing_results));
+    auto store = TRY(archive::open_results(results));
     for (const auto& [field, value] : values)
-        if (auto done = archive::set_gap(*store, *results, gaps->front().key, field, value); !done)
-            return tl::unexpected(done.error());
+        TRY(archive::set_gap(store, results, gaps.front().key, field, value));
     return ExitCode::ok;
 }
 
 Expected<ExitCode> export_gaps(const GapsRequest& request, const config::Invocation& invocation) {
-    const auto gaps = wanted(request, invocation);
-    if (!gaps) return tl::unexpected(gaps.error());
-    const std::string text =
-        request.json ? reports::gaps_json(*gaps) : reports::gaps_markdown(*gaps);
+    const auto gaps = TRY(wanted(request, invocation));
+    const std::string text = request.json ? reports::gaps_json(gaps) : reports::gaps_markdown(gaps);
     if (request.out.empty()) {
         if (request.json)
             display::put(display::people(), text);

@@ -25,29 +25,22 @@ struct ListRequest {
 };
 
 Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocation& invocation) {
-    auto ready = run::open_suite(request.suite, invocation, display::say_to(stderr));
-    if (!ready) return tl::unexpected(ready.error());
+    auto ready = TRY(run::open_suite(request.suite, invocation, display::say_to(stderr)));
     const run::Need need = request.cases ? run::Need::children : run::Need::modules;
-    if (auto made = run::make_ready(*ready, need, display::say_to(stderr)); !made)
-        return tl::unexpected(made.error());
-    auto plan = run::plan_for(*ready, {request.targets, {}, {}, {}});
-    if (!plan) return tl::unexpected(plan.error());
-    std::sort(plan->jobs.begin(), plan->jobs.end(),
+    TRY(run::make_ready(ready, need, display::say_to(stderr)));
+    auto plan = TRY(run::plan_for(ready, {request.targets, {}, {}, {}}));
+    std::sort(plan.jobs.begin(), plan.jobs.end(),
               [](const auto& a, const auto& b) { return a.module < b.module; });
-    for (const auto& note : plan->notes) print(stderr, "note: {}\n", printable(note));
+    for (const auto& note : plan.notes) print(stderr, "note: {}\n", printable(note));
 
     std::vector<parsers::ModuleRecord> records;
-    if (request.cases) {
-        auto collected = run::collect(*ready, request.keyword, plan->jobs);
-        if (!collected) return tl::unexpected(collected.error());
-        records = std::move(*collected);
-    }
+    if (request.cases) records = TRY(run::collect(ready, request.keyword, plan.jobs));
     bool broken = false, none = request.cases;
     std::vector<std::string> unmatched;
     auto json = nlohmann::ordered_json{
-        {"format", 1}, {"suite", ready->suite.name}, {"modules", nlohmann::ordered_json::array()}};
-    for (size_t i = 0; i < plan->jobs.size(); ++i) {
-        const auto& job = plan->jobs[i];
+        {"format", 1}, {"suite", ready.suite.name}, {"modules", nlohmann::ordered_json::array()}};
+    for (size_t i = 0; i < plan.jobs.size(); ++i) {
+        const auto& job = plan.jobs[i];
         auto entry = nlohmann::ordered_json{{"path", job.module}};
         if (!request.json && !request.cases) print("{}\n", printable(job.module));
         if (request.cases) {
@@ -71,7 +64,7 @@ Expected<ExitCode> list_suite(const ListRequest& request, const config::Invocati
         display::put(
             display::people(),
             json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-    run::print_unmatched_ids(unmatched, *ready);
+    run::print_unmatched_ids(unmatched, ready);
     if (none) run::print_unmatched_keyword(request.keyword);
     return worst(std::array{unmatched.empty() ? ExitCode::ok : ExitCode::usage,
                             none ? ExitCode::nothing_selected : ExitCode::ok,

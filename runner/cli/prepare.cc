@@ -11,16 +11,14 @@ using display::print;
 namespace {
 
 Expected<ExitCode> prepare_suite(const std::string& suite, const config::Invocation& invocation) {
-    auto ready = run::open_suite(suite, invocation, display::say_to(stdout));
-    if (!ready) return tl::unexpected(ready.error());
-    if (auto made = run::make_ready(*ready, run::Need::children, display::say_to(stdout)); !made)
-        return tl::unexpected(made.error());
-    print("{}: {}\nsource: {}{}\nenvironment: {}\n", ready->suite.name,
-          run::describe_settings(*ready), ready->child.root.string(),
-          ready->prepared.source.commit.empty() ? "" : " (" + ready->prepared.source.commit + ")",
-          ready->child.python.string());
-    if (!ready->prepared.shim_library.empty())
-        print("shim: {}\n", ready->prepared.shim_library.string());
+    auto ready = TRY(run::open_suite(suite, invocation, display::say_to(stdout)));
+    TRY(run::make_ready(ready, run::Need::children, display::say_to(stdout)));
+    print("{}: {}\nsource: {}{}\nenvironment: {}\n", ready.suite.name,
+          run::describe_settings(ready), ready.child.root.string(),
+          ready.prepared.source.commit.empty() ? "" : " (" + ready.prepared.source.commit + ")",
+          ready.child.python.string());
+    if (!ready.prepared.shim_library.empty())
+        print("shim: {}\n", ready.prepared.shim_library.string());
     return ExitCode::ok;
 }
 

@@ -47,48 +47,42 @@ void print_counts(const archive::ReparseCounts& counts) {
 
 Expected<ExitCode> reparse_run(const ReparseRequest& request,
                                const config::Invocation& invocation) {
-    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
-    if (!results) return tl::unexpected(results.error());
-    const auto store = archive::open_results(*results);
-    if (!store) return tl::unexpected(store.error());
-    const auto id = archive::find_run(*store, *results, request.run);
-    if (!id) return tl::unexpected(id.error());
-    const auto run = store->load_run(*id);
+    const auto results =
+        TRY(config::results_folder(invocation).and_then(archive::existing_results));
+    const auto store = TRY(archive::open_results(results));
+    const auto id = TRY(archive::find_run(store, results, request.run));
+    const auto run = store.load_run(id);
     if (!run) return tl::unexpected(run.error());
     if (request.apply && !run->end)
         return fail(ErrorKind::usage, "this run is not complete", "`runner resume` continues it",
-                    *id);
-    const auto counts = archive::reparse(*store, *results, *run, print_difference);
-    if (!counts) return tl::unexpected(counts.error());
-    print_counts(*counts);
+                    id);
+    const auto counts = TRY(archive::reparse(store, results, *run, print_difference));
+    print_counts(counts);
     if (request.apply) {
-        const auto applied = archive::apply_reparse(*results, *run).and_then([&] {
-            return run::write_reports(*store, *results, *id, {});
-        });
-        if (!applied) return tl::unexpected(applied.error());
+        TRY(archive::apply_reparse(results, *run).and_then([&] {
+            return run::write_reports(store, results, id, {});
+        }));
         print("stored the new results and rewrote the reports\n");
     }
-    return counts->differ > 0 ? ExitCode::unexpected_results : ExitCode::ok;
+    return counts.differ > 0 ? ExitCode::unexpected_results : ExitCode::ok;
 }
 
 Expected<ExitCode> rebuild_database(const config::Invocation& invocation) {
-    const auto results = config::results_folder(invocation);
-    if (!results) return tl::unexpected(results.error());
-    const auto rebuilt = archive::rebuild(*results, [](bool kept) {
+    const auto results = TRY(config::results_folder(invocation));
+    const auto rebuilt = TRY(archive::rebuild(results, [](bool kept) {
         print(stderr, "runner: interrupted: {}\n",
               kept ? "the database was rebuilt" : "nothing was stored");
-    });
-    if (!rebuilt) return tl::unexpected(rebuilt.error());
-    print("{} rebuilt from the folders under {}\n", counted(rebuilt->runs_from_folders, "run"),
-          (*results / "runs").string());
-    if (rebuilt->runs_from_old > 0)
-        print("{} taken from the old database\n", counted(rebuilt->runs_from_old, "run"));
-    if (rebuilt->gaps_from_old > 0)
-        print("{} taken from the old database\n", counted(rebuilt->gaps_from_old, "gap"));
-    if (!rebuilt->old_database.empty())
-        print("the old database is kept as {}\n", rebuilt->old_database.string());
-    for (const auto& what : rebuilt->lost) print("lost: {}\n", printable(what));
-    return rebuilt->lost.empty() ? ExitCode::ok : ExitCode::infrastructure;
+    }));
+    print("{} rebuilt from the folders under {}\n", counted(rebuilt.runs_from_folders, "run"),
+          (results / "runs").string());
+    if (rebuilt.runs_from_old > 0)
+        print("{} taken from the old database\n", counted(rebuilt.runs_from_old, "run"));
+    if (rebuilt.gaps_from_old > 0)
+        print("{} taken from the old database\n", counted(rebuilt.gaps_from_old, "gap"));
+    if (!rebuilt.old_database.empty())
+        print("the old database is kept as {}\n", rebuilt.old_database.string());
+    for (const auto& what : rebuilt.lost) print("lost: {}\n", printable(what));
+    return rebuilt.lost.empty() ? ExitCode::ok : ExitCode::infrastructure;
 }
 
 Action add_reparse(CLI::App& app, config::Invocation& invocation) {

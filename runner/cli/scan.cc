@@ -78,34 +78,27 @@ void warn_of_other_folder(const ScanRequest& request, const std::string& record,
 }
 
 Expected<ExitCode> scan_or_fix(const ScanRequest& request, const config::Invocation& invocation) {
-    if (const auto ok = check_request(request); !ok) return tl::unexpected(ok.error());
-    const auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
+    TRY(check_request(request));
+    const auto share = TRY(prepare::find_share());
     config::Invocation own = invocation;
     if (request.fix && request.torch.empty()) own.project = scan::project_above(request.paths);
-    const auto settings = config::Settings::resolve(own, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
-    const auto sources = sources_of(request, *settings, *share);
-    if (!sources) return tl::unexpected(sources.error());
+    const auto settings = TRY(config::Settings::resolve(own, nullptr));
+    const auto sources = TRY(sources_of(request, settings, share));
     if (request.fix)
-        return fix_sources({request.paths, sources->torch, request.write, request.device},
-                           request.patch, *settings, *share);
-    auto scan = scan::scan_sources(*sources, *share);
+        return fix_sources({request.paths, sources.torch, request.write, request.device},
+                           request.patch, settings, share);
+    auto scan = scan::scan_sources(sources, share);
     if (!scan) return tl::unexpected(scan.error());
     if (!request.records.empty()) {
         scan::RecordsOfScan records(request.paths, *scan);
         for (const std::string& record : request.records) {
-            const auto elsewhere = records.read(record);
-            if (!elsewhere) return tl::unexpected(elsewhere.error());
-            if (!elsewhere->empty()) warn_of_other_folder(request, record, *elsewhere);
+            const auto elsewhere = TRY(records.read(record));
+            if (!elsewhere.empty()) warn_of_other_folder(request, record, elsewhere);
         }
         records.mark(*scan);
     }
     if (!request.json.empty())
-        if (const auto written =
-                write_file(fs::absolute(request.json), display::cuda_scan_json(*scan));
-            !written)
-            return tl::unexpected(written.error());
+        TRY(write_file(fs::absolute(request.json), display::cuda_scan_json(*scan)));
     print("{}", display::scan_report(*scan, request.all));
     const bool has_work =
         !scan->unread.empty() ||

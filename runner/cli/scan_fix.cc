@@ -30,19 +30,17 @@ Expected<ExitCode> fix_sources(const scan::FixRequest& request, const std::strin
     if (request.torch.empty())
         return fail(ErrorKind::usage, "scan --fix: the version of torch is unknown",
                     "name the code's environment with --python, or a version with --torch");
-    const auto fixed = scan::fix_sources(request, settings, share, say);
-    if (!fixed) return tl::unexpected(fixed.error());
+    const auto fixed = TRY(scan::fix_sources(request, settings, share, say));
     if (!patch.empty()) {
-        if (const auto put = write_file(std::filesystem::absolute(patch), fixed->patch); !put)
-            return tl::unexpected(put.error());
+        TRY(write_file(std::filesystem::absolute(patch), fixed.patch));
     } else if (!request.write) {
-        display::put(stdout, fixed->patch);
+        display::put(stdout, fixed.patch);
     }
-    for (const std::string& line : fixed->skipped) say("skipped " + line);
-    if (fixed->own_cuda)
+    for (const std::string& line : fixed.skipped) say("skipped " + line);
+    if (fixed.own_cuda)
         say("no .cuda() is replaced: a class of this code has a .cuda() of its own");
-    say(describe_fixes(*fixed, request.write, patch));
-    return fixed->conflict ? ExitCode::unexpected_results : ExitCode::ok;
+    say(describe_fixes(fixed, request.write, patch));
+    return fixed.conflict ? ExitCode::unexpected_results : ExitCode::ok;
 }
 
 }  // namespace compat::cli

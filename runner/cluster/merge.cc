@@ -100,10 +100,9 @@ class Merger {
         const auto at = shards_.found.find(index);
         const FoundShard* const shard = at == shards_.found.end() ? nullptr : &at->second;
         if (!shard) return add_modules_not_run(index, nullptr, planned(index), {});
-        const auto record = archive::read_record(shard->shard.folder);
-        if (!record) return tl::unexpected(record.error());
-        return shard->complete() ? add_complete(*shard, *record)
-                                 : add_incomplete(index, *shard, *record);
+        const auto record = TRY(archive::read_record(shard->shard.folder));
+        return shard->complete() ? add_complete(*shard, record)
+                                 : add_incomplete(index, *shard, record);
     }
 
     // Tests as all added shards counted them, and the number of the run's modules.
@@ -149,9 +148,8 @@ class Merger {
                                   const archive::RunRecord& record) {
         auto modules = planned(index);
         if (modules.empty()) {
-            auto plan = archive::read_plan({{}, {}, shard.shard.folder, {}});
-            if (!plan) return tl::unexpected(plan.error());
-            modules = std::move(plan->modules);
+            auto plan = TRY(archive::read_plan({{}, {}, shard.shard.folder, {}}));
+            modules = std::move(plan.modules);
         }
         const std::string why = words_of(index, shards_, &shard, reasons_);
         const auto framework = framework_of(record.info.framework);
@@ -195,7 +193,7 @@ class Merger {
             if (begun.contains(module.path)) continue;
             paths.push_back(module.path);
             ++count_;
-            if (auto seen = see_({module.path, {}, why, {}}); !seen) return seen;
+            TRY(see_({module.path, {}, why, {}}));
         }
         if (paths.empty()) return {};
         return archive::record_not_run(folder_, why, paths);
@@ -256,9 +254,7 @@ Expected<void> write_plan_of(const archive::RunFolder& run, const ShardsOfRun& s
     if (plan) {
         merged = plan->asked;
     } else {
-        auto of_shard = archive::read_plan({{}, {}, shards.found.begin()->second.shard.folder, {}});
-        if (!of_shard) return tl::unexpected(of_shard.error());
-        merged = std::move(*of_shard);
+        merged = TRY(archive::read_plan({{}, {}, shards.found.begin()->second.shard.folder, {}}));
     }
     merged.modules = std::move(modules);
     return archive::write_plan(run, merged);
@@ -276,21 +272,13 @@ struct MergeInput {
 Expected<MergeInput> read_input(const MergeRequest& request, const config::Invocation& invocation,
                                 const fs::path& results) {
     MergeInput input;
-    if (!request.plan.empty()) {
-        auto plan = archive::read_shard_plan(request.plan);
-        if (!plan) return tl::unexpected(plan.error());
-        input.plan = std::move(*plan);
-    }
-    if (!request.reasons.empty()) {
-        auto reasons = archive::read_shard_reasons(request.reasons, *input.plan);
-        if (!reasons) return tl::unexpected(reasons.error());
-        input.reasons = std::move(*reasons);
-    }
+    if (!request.plan.empty()) input.plan = TRY(archive::read_shard_plan(request.plan));
+    if (!request.reasons.empty())
+        input.reasons = TRY(archive::read_shard_reasons(request.reasons, *input.plan));
     std::vector<std::string> folders;
     for (const auto& name : request.folders) {
-        const auto folder = unpacked(name, invocation);
-        if (!folder) return tl::unexpected(folder.error());
-        folders.push_back(folder->string());
+        const auto folder = TRY(unpacked(name, invocation));
+        folders.push_back(folder.string());
     }
     std::error_code error;
     if (folders.empty() && fs::exists(results / "runs", error)) folders.push_back(results.string());
@@ -317,10 +305,9 @@ store::StoredRun merged_run(const MergeInput& input, const config::Invocation& i
 // The run's folder with all files of its shards.
 Expected<void> fill_folder(const archive::RunFolder& run, const store::RunInfo& info,
                            const ShardsOfRun& shards) {
-    if (auto made = make_directories(run.folder); !made) return made;
-    if (auto recorded = archive::record_run(run.folder, info); !recorded) return recorded;
-    for (const auto& [index, shard] : shards.found)
-        if (auto copied = take_files(shard, run.folder); !copied) return copied;
+    TRY(make_directories(run.folder));
+    TRY(archive::record_run(run.folder, info));
+    for (const auto& [index, shard] : shards.found) TRY(take_files(shard, run.folder));
     return {};
 }
 
@@ -332,25 +319,20 @@ Expected<void> store_run(store::Store& store, const archive::RunFolder& run,
     std::optional<Merger> merger;
     const auto read = [&](const store::ModuleVisitor& put) -> Expected<void> {
         merger.emplace(input.shards, input.planned(), input.reasons, run.folder, put);
-        for (std::size_t i = 1; i <= input.shards.count; ++i)
-            if (auto taken = merger->add(i); !taken) return taken;
+        for (std::size_t i = 1; i <= input.shards.count; ++i) TRY(merger->add(i));
         return {};
     };
-    const auto added =
-        store.add_run(merged, [&](const store::ModuleVisitor& see) -> Expected<void> {
-            if (auto done = read_ahead(read, see); !done) return done;
-            if (!merged.end->complete)
-                if (auto written = write_plan_of(run, input.shards, input.planned(), merger->all());
-                    !written)
-                    return written;
-            output.hold();
-            return archive::record_end(run.folder, *merged.end);
-        });
-    if (!added) return added;
+    const auto add = [&](const store::ModuleVisitor& see) -> Expected<void> {
+        TRY(read_ahead(read, see));
+        if (!merged.end->complete)
+            TRY(write_plan_of(run, input.shards, input.planned(), merger->all()));
+        output.hold();
+        return archive::record_end(run.folder, *merged.end);
+    };
+    TRY(store.add_run(merged, add));
     output.keep(run.folder);
-    const auto extent = store.extent_of(run.id);
-    if (!extent) return tl::unexpected(extent.error());
-    if (adds_up(*extent, *merger, *merged.end)) return {};
+    const auto extent = TRY(store.extent_of(run.id));
+    if (adds_up(extent, *merger, *merged.end)) return {};
     merged.end->exit_code = static_cast<int>(
         worst(std::array{static_cast<ExitCode>(merged.end->exit_code), ExitCode::unaccounted}));
     return archive::record_end(run.folder, *merged.end).and_then([&] {
@@ -362,10 +344,9 @@ Expected<void> store_run(store::Store& store, const archive::RunFolder& run,
 
 Expected<run::RunResult> merge_into_run(const MergeRequest& request,
                                         const config::Invocation& invocation) {
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
+    const auto settings = TRY(config::Settings::resolve(invocation, nullptr));
     archive::RunFolder run;
-    run.results = fs::absolute(settings->text(Setting::results));
+    run.results = fs::absolute(settings.text(Setting::results));
     auto input = read_input(request, invocation, run.results);
     if (!input) return tl::unexpected(input.error());
     for (const auto& note : input->shards.notes) display::print("note: {}\n", printable(note));
@@ -378,13 +359,12 @@ Expected<run::RunResult> merge_into_run(const MergeRequest& request,
     run.started = merged.info.started;
     archive::TempOutput output(run.folder, run::report_interruption(run.id));
     // Files are copied before the database is locked.
-    const auto stored = fill_folder(run, merged.info, input->shards).and_then([&] {
+    TRY(fill_folder(run, merged.info, input->shards).and_then([&] {
         return store_run(*store, run, *input, merged, output);
-    });
-    if (!stored) return tl::unexpected(stored.error());
+    }));
     input = MergeInput{};  // reports need memory of their own
     run::ExtraReports extra = request.reports;
-    extra.link = run::link_of(*settings);
+    extra.link = run::link_of(settings);
     return run::report_run(*store, run, extra).map([&] {
         const auto code = static_cast<ExitCode>(merged.end->exit_code);
         return run::RunResult{code, run.id, std::move(*store)};

@@ -28,8 +28,7 @@ Expected<std::size_t> count_of(const PlanRequest& request, const plan::Plan& pla
     if (!plan.has_durations && request.shards_at_first > 0)
         return std::clamp<std::size_t>(plan.jobs.size(), 1, request.shards_at_first);
     const std::chrono::duration<double> target = *request.target;
-    const auto count = plan::shards_within(plan, target.count(), jobs);
-    if (!count) return count;
+    const auto count = TRY(plan::shards_within(plan, target.count(), jobs));
     const auto longest =
         std::max_element(plan.jobs.begin(), plan.jobs.end(),
                          [](const auto& a, const auto& b) { return a.cost < b.cost; });
@@ -74,9 +73,8 @@ Expected<std::size_t> index_of(const run::RunRequest& request, const archive::Sh
 Expected<run::StoredCommand> command_of(const archive::ShardPlan& plan, const run::RunRequest& now,
                                         const config::Invocation& invocation,
                                         const run::ParseCommand& parse) {
-    auto command = run::parse_run_command(plan.run, invocation, parse);
-    if (!command) return command;
-    run::RunRequest& request = command->request;
+    auto command = TRY(run::parse_run_command(plan.run, invocation, parse));
+    run::RunRequest& request = command.request;
     request.keyword = plan.asked.keyword;
     request.maxfail = plan.asked.maxfail;
     request.flaky_fails = plan.asked.flaky_fails;
@@ -95,8 +93,7 @@ Expected<std::optional<archive::RunRecord>> started_in(const fs::path& folder,
     if (!archive::has_start(folder)) {
         // Another start of this shard may be about to write it: a record that loses its first line
         // loses the shard.
-        const auto lock = archive::RunLock::acquire(folder);
-        if (!lock) return tl::unexpected(lock.error());
+        const auto lock = TRY(archive::RunLock::acquire(folder));
         if (!archive::has_start(folder)) {
             // The machine died before it was on the disk; no test had begun.
             std::error_code error;
@@ -104,12 +101,11 @@ Expected<std::optional<archive::RunRecord>> started_in(const fs::path& folder,
             return std::nullopt;
         }
     }
-    auto record = archive::read_record(folder);
-    if (!record) return tl::unexpected(record.error());
-    if (record->info.plan != plan.run.id)
-        return fail(ErrorKind::usage, fmt::format("this run is of the plan {}", record->info.plan),
+    auto record = TRY(archive::read_record(folder));
+    if (record.info.plan != plan.run.id)
+        return fail(ErrorKind::usage, fmt::format("this run is of the plan {}", record.info.plan),
                     "name another folder with --results", folder.string());
-    return std::move(*record);
+    return record;
 }
 
 }  // namespace
@@ -121,34 +117,28 @@ Expected<ExitCode> plan_shards(const PlanRequest& request, const config::Invocat
     if ((request.shards > 0) == request.target.has_value())
         return fail(ErrorKind::usage, "plan: how many shards is not said",
                     "use --shards N or --target-time TIME, one of them");
-    auto fresh = run::open_new_run(request.run, invocation, say);
-    if (!fresh) return tl::unexpected(fresh.error());
-    run::Ready& ready = fresh->ready;
-    if (auto made = run::make_ready(ready, run::Need::children, say); !made)
-        return tl::unexpected(made.error());
+    auto fresh = TRY(run::open_new_run(request.run, invocation, say));
+    run::Ready& ready = fresh.ready;
+    TRY(run::make_ready(ready, run::Need::children, say));
     std::vector<std::string> notes;
     const fs::path results = fs::absolute(ready.settings.text(Setting::results));
     const auto plan =
-        run::plan_whole_run(*fresh, run::past_of_results(results, ready.suite.name, notes), true);
+        run::plan_whole_run(fresh, run::past_of_results(results, ready.suite.name, notes), true);
     if (!plan) return tl::unexpected(plan.error());
-    if (auto accepted = run::check_pytest_options(ready, *plan); !accepted)
-        return tl::unexpected(accepted.error());
+    TRY(run::check_pytest_options(ready, *plan));
     notes.insert(notes.end(), plan->notes.begin(), plan->notes.end());
     for (const auto& note : notes) say("note: " + note);
     archive::ShardPlan made;
     made.jobs = request.jobs > 0 ? request.jobs : ready.settings.jobs();
-    const auto count = count_of(request, *plan, made.jobs);
-    if (!count) return tl::unexpected(count.error());
+    const auto count = TRY(count_of(request, *plan, made.jobs));
 
     archive::RunFolder run;
     run.started = SystemClock().wall();
     run.id = make_run_id(run::series_of(ready), run.started, std::random_device{}());
-    auto info = run::info_of_new_run(*fresh, request.run, invocation, run);
-    if (!info) return tl::unexpected(info.error());
-    made.run = std::move(*info);
+    made.run = TRY(run::info_of_new_run(fresh, request.run, invocation, run));
     add_jobs(ready.settings, made.run.rerun_argv);
-    made.asked = run::run_plan_of(*fresh, request.run);
-    plan::Cut cut = plan::cut(*plan, fresh->selection, *count);
+    made.asked = run::run_plan_of(fresh, request.run);
+    plan::Cut cut = plan::cut(*plan, fresh.selection, count);
     made.cut = made.run.plan = cut.id;
     for (auto& jobs : cut.shards) {
         archive::PlannedShard& shard = made.shards.emplace_back();
@@ -156,8 +146,7 @@ Expected<ExitCode> plan_shards(const PlanRequest& request, const config::Invocat
         for (auto& job : jobs)
             shard.modules.push_back({std::move(job.module), std::move(job.only)});
     }
-    if (auto written = archive::write_shard_plan(request.out, made); !written)
-        return tl::unexpected(written.error());
+    TRY(archive::write_shard_plan(request.out, made));
     print_planned(made, plan->jobs.size(), request.out);
     return ExitCode::ok;
 }
@@ -165,39 +154,33 @@ Expected<ExitCode> plan_shards(const PlanRequest& request, const config::Invocat
 Expected<ExitCode> run_planned_shard(const run::RunRequest& now,
                                      const config::Invocation& invocation,
                                      const run::ParseCommand& parse) {
-    auto plan = archive::read_shard_plan(now.plan);
-    if (!plan) return tl::unexpected(plan.error());
-    const auto index = index_of(now, *plan);
-    if (!index) return tl::unexpected(index.error());
-    auto command = command_of(*plan, now, invocation, parse);
-    if (!command) return tl::unexpected(command.error());
-    const auto results = config::results_folder(invocation);
-    if (!results) return tl::unexpected(results.error());
-    run::PartOfPlan part{plan->run.id,
-                         archive::run_id_of_shard(*plan, *index),
-                         std::move(plan->shards[*index - 1].modules),
-                         plan->run.expectations_file,
-                         plan->run.expectations,
-                         plan->run.subset};
-    command->request.shard = fmt::format("{}/{}", *index, plan->shards.size());
-    const fs::path folder = *results / "runs" / part.run;
+    auto plan = TRY(archive::read_shard_plan(now.plan));
+    const auto index = TRY(index_of(now, plan));
+    auto command = TRY(command_of(plan, now, invocation, parse));
+    const auto results = TRY(config::results_folder(invocation));
+    run::PartOfPlan part{plan.run.id,
+                         archive::run_id_of_shard(plan, index),
+                         std::move(plan.shards[index - 1].modules),
+                         plan.run.expectations_file,
+                         plan.run.expectations,
+                         plan.run.subset};
+    command.request.shard = fmt::format("{}/{}", index, plan.shards.size());
+    const fs::path folder = results / "runs" / part.run;
 
-    const auto started = started_in(folder, *plan);
-    if (!started) return tl::unexpected(started.error());
-    if (!*started || now.dry_run) {
-        command->request.part = std::move(part);
+    const auto started = TRY(started_in(folder, plan));
+    if (!started || now.dry_run) {
+        command.request.part = std::move(part);
         return run::run_suite(
-            command->request,
-            {command->flags, invocation.argv, command->passed_on, command->request.suite},
+            command.request,
+            {command.flags, invocation.argv, command.passed_on, command.request.suite},
             run::run_once);
     }
-    if (const auto& end = (*started)->end; end && end->complete) {
+    if (const auto& end = started->end; end && end->complete) {
         if (now.verbosity >= 0)
-            print("shard {} is complete: {}\n", command->request.shard, printable(folder.string()));
+            print("shard {} is complete: {}\n", command.request.shard, printable(folder.string()));
         return static_cast<ExitCode>(end->exit_code);
     }
-    return run::resume_shard({folder, (*started)->info}, *results, now.verbosity, invocation,
-                             parse);
+    return run::resume_shard({folder, started->info}, results, now.verbosity, invocation, parse);
 }
 
 }  // namespace compat::cluster

@@ -111,8 +111,7 @@ class Wait {
 
     // Errors: environment, where Slurm gives no answer any more; io.
     Expected<void> until_over() {
-        for (answered_ = Clock::now(); !watch_.over() && !abandoned_; pause())
-            if (auto looked = look(); !looked) return looked;
+        for (answered_ = Clock::now(); !watch_.over() && !abandoned_; pause()) TRY(look());
         note_given_up();
         show();
         if (watch_.lacks_ends() && job_.accounting)
@@ -321,26 +320,23 @@ Expected<run::RunResult> run_on_slurm(const run::RunRequest& request,
     if (!request.shard.empty())
         return fail(ErrorKind::usage, "--shard does not go with --on slurm",
                     "Slurm's array job is the shards; --slurm-shards sets their number", "--shard");
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
-    const auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
-    const auto cluster = slurm::cluster();
-    if (!cluster) return tl::unexpected(cluster.error());
-    const Lines say(request.verbosity, settings->text(Setting::progress) == "json");
+    const auto settings = TRY(config::Settings::resolve(invocation, nullptr));
+    const auto share = TRY(prepare::find_share());
+    const auto cluster = TRY(slurm::cluster());
+    const Lines say(request.verbosity, settings.text(Setting::progress) == "json");
 
-    const fs::path results = fs::absolute(settings->text(Setting::results));
+    const fs::path results = fs::absolute(settings.text(Setting::results));
     Job job;
-    job.accounting = cluster->accounting;
+    job.accounting = cluster.accounting;
     job.folder =
         results / "slurm" / make_run_id("job", SystemClock().wall(), std::random_device{}());
-    if (auto made = make_directories(job.folder); !made) return tl::unexpected(made.error());
+    TRY(make_directories(job.folder));
     const fs::path file = job.folder / kPlanName;
-    const auto planned = plan_shards(plan_request(request, *settings, file), invocation)
+    const auto planned = plan_shards(plan_request(request, settings, file), invocation)
                              .and_then([&](ExitCode) { return archive::read_shard_plan(file); })
                              .and_then([&](archive::ShardPlan plan) {
                                  job.plan = std::move(plan);
-                                 return check_array(*cluster, job.plan.shards.size());
+                                 return check_array(cluster, job.plan.shards.size());
                              });
     std::error_code error;
     if (!planned || modules_of(job.plan) == 0) {
@@ -351,19 +347,17 @@ Expected<run::RunResult> run_on_slurm(const run::RunRequest& request,
     }
 
     exec::block_termination_signals();
-    auto id = slurm::submit(batch_job(job, *share, *settings, results));
+    auto id = slurm::submit(batch_job(job, share, settings, results));
     if (!id) {
         fs::remove_all(job.folder, error);
         return tl::unexpected(id.error());
     }
     job.id = std::move(*id);
     say(fmt::format("submitted the Slurm job {}; its files: {}", job.id, job.folder.string()));
-    const auto cancelled = wait_for(job, results, say);
-    if (!cancelled) return tl::unexpected(cancelled.error());
-    auto run = merge_job(job, request, *settings, results, invocation);
-    if (!run) return run;
-    tidy(job, results, *run);
-    if (*cancelled) run->code = ExitCode::interrupted;
+    const auto cancelled = TRY(wait_for(job, results, say));
+    auto run = TRY(merge_job(job, request, settings, results, invocation));
+    tidy(job, results, run);
+    if (cancelled) run.code = ExitCode::interrupted;
     return run;
 }
 

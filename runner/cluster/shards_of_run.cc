@@ -59,15 +59,14 @@ Expected<void> find_shards(const std::string& name, const ShardPlan* plan, bool 
                            Listed& into) {
     const fs::path folder = fs::absolute(name);
     if (archive::has_record(folder)) {
-        const auto info = archive::read_run_info(folder);
-        if (!info) return tl::unexpected(info.error());
-        if (info->shard.empty())
+        const auto info = TRY(archive::read_run_info(folder));
+        if (info.shard.empty())
             return fail(ErrorKind::usage, "this run is not a shard", "merge runs made with --shard",
                         folder.string());
-        if (!is_of(plan, *info))
+        if (!is_of(plan, info))
             return fail(ErrorKind::usage, "this shard is of another plan",
                         "name the plan that it was run with", folder.string());
-        into.shards.push_back({folder, *info});
+        into.shards.push_back({folder, info});
         return {};
     }
     std::error_code error;
@@ -99,9 +98,8 @@ std::vector<std::string> differences(const store::RunInfo& a, const store::RunIn
 }
 
 Expected<FoundShard> with_end(ShardFolder shard) {
-    auto record = archive::read_record(shard.folder);
-    if (!record) return tl::unexpected(record.error());
-    return FoundShard{std::move(shard), std::move(record->end), record->states};
+    auto record = TRY(archive::read_record(shard.folder));
+    return FoundShard{std::move(shard), std::move(record.end), record.states};
 }
 
 Expected<void> check_all(const ShardsOfRun& run, const std::vector<std::string>& others,
@@ -142,9 +140,7 @@ bool ShardsOfRun::all_complete() const {
 Expected<ShardsOfRun> find_shards_of_run(const std::vector<std::string>& folders,
                                          const ShardPlan* plan, bool allow_missing) {
     Listed all;
-    for (const auto& name : folders)
-        if (auto listed = find_shards(name, plan, allow_missing, all); !listed)
-            return tl::unexpected(listed.error());
+    for (const auto& name : folders) TRY(find_shards(name, plan, allow_missing, all));
     auto& shards = all.shards;
     std::stable_sort(shards.begin(), shards.end(),
                      [](const auto& a, const auto& b) { return a.info.started > b.info.started; });
@@ -157,36 +153,32 @@ Expected<ShardsOfRun> find_shards_of_run(const std::vector<std::string>& folders
     std::vector<std::string> others;
     const auto newest = shards.empty() ? store::RunInfo{} : shards.front().info;
     for (auto& shard : shards) {
-        const auto part = plan::parse_shard(shard.info.shard);
-        if (!part) return tl::unexpected(part.error());
-        if (run.count == 0) run.count = part->count;
+        const auto part = TRY(plan::parse_shard(shard.info.shard));
+        if (run.count == 0) run.count = part.count;
         // A shard that ran by the plan's file belongs to the plan. Left out, its results would be
         // lost unseen.
         const bool is_planned = plan && allow_missing && shard.info.plan == plan->run.id;
         const auto differ = differences(shard.info, newest);
-        if ((differ.empty() || is_planned) && part->count == run.count) {
-            if (!differ.empty() && !chosen.contains(part->index))
+        if ((differ.empty() || is_planned) && part.count == run.count) {
+            if (!differ.empty() && !chosen.contains(part.index))
                 run.notes.push_back(fmt::format("{} differs from {} in: {}", shard.info.id,
                                                 newest.id, fmt::join(differ, ", ")));
-            chosen.try_emplace(part->index, std::move(shard));
+            chosen.try_emplace(part.index, std::move(shard));
         } else {
             others.push_back(fmt::format("{} ({})", shard.info.id, shard.info.shard));
-            run.lost.emplace(part->index,
+            run.lost.emplace(part.index,
                              fmt::format("{} does not fit the other shards", shard.info.id));
         }
     }
     for (auto& [index, shard] : chosen) {
-        auto found = with_end(std::move(shard));
-        if (!found) return tl::unexpected(found.error());
-        run.found.emplace(index, std::move(*found));
+        auto found = TRY(with_end(std::move(shard)));
+        run.found.emplace(index, std::move(found));
     }
     if (allow_missing && !plan && run.found.size() < run.count)
         return fail(ErrorKind::usage, "the modules of missing shards are not known",
                     "name their plan with --plan; `runner plan SUITE --shards N` makes it again",
                     "--allow-missing");
-    if (!allow_missing)
-        if (auto checked = check_all(run, others, plan); !checked)
-            return tl::unexpected(checked.error());
+    if (!allow_missing) TRY(check_all(run, others, plan));
     return run;
 }
 

@@ -9,14 +9,13 @@ namespace fs = std::filesystem;
 
 Expected<fs::path> unpacked(const fs::path& named, const config::Invocation& invocation) {
     if (!archive::is_archive(named)) return named;
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
+    const auto settings = TRY(config::Settings::resolve(invocation, nullptr));
     std::error_code error;
     const fs::path file = fs::canonical(named, error);
     const std::string size = std::to_string(fs::file_size(named, error));
     const std::string written =
         std::to_string(fs::last_write_time(named, error).time_since_epoch().count());
-    const prepare::Cache cache(settings->text(config::Setting::cache));
+    const prepare::Cache cache(settings.text(config::Setting::cache));
     std::string name = file.filename().string();
     name.resize(name.size() - archive::kArchiveSuffix.size());
     return cache

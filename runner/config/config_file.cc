@@ -131,14 +131,12 @@ Expected<std::optional<ConfigFile>> read_json_file(const fs::path& file) {
 
 Expected<std::optional<ConfigFile>> read_pyproject(const fs::path& file) {
     if (!is_file(file)) return std::nullopt;
-    const auto text = read_file(file);
-    if (!text) return tl::unexpected(text.error());
+    const auto text = TRY(read_file(file));
     // Errors in a file without settings of the runner are ignored.
-    if (text->find("runner") == std::string::npos) return std::nullopt;
-    const auto entries = read_tool_runner(*text, file);
-    if (!entries) return tl::unexpected(entries.error());
-    if (!*entries) return std::nullopt;
-    return checked(**entries, file).map([](ConfigFile config) {
+    if (text.find("runner") == std::string::npos) return std::nullopt;
+    const auto entries = TRY(read_tool_runner(text, file));
+    if (!entries) return std::nullopt;
+    return checked(*entries, file).map([](ConfigFile config) {
         return std::optional(std::move(config));
     });
 }

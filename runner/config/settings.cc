@@ -21,11 +21,9 @@ struct Files {
 };
 
 Expected<Files> read_files(const fs::path& suite_folder) {
-    auto project = read_project_file(suite_folder);
-    if (!project) return tl::unexpected(project.error());
-    auto user = read_user_file();
-    if (!user) return tl::unexpected(user.error());
-    return Files{std::move(*project), std::move(*user)};
+    auto project = TRY(read_project_file(suite_folder));
+    auto user = TRY(read_user_file());
+    return Files{std::move(project), std::move(user)};
 }
 
 std::optional<Value> from_file(const std::optional<ConfigFile>& file, Setting setting,
@@ -111,21 +109,19 @@ Expected<fs::path> results_folder(const Invocation& invocation) {
 }
 
 Expected<Settings> Settings::resolve(const Invocation& invocation, const suites::Suite* suite) {
-    const auto files = read_files(suite ? suite->folder : invocation.suite);
-    if (!files) return tl::unexpected(files.error());
+    const auto files = TRY(read_files(suite ? suite->folder : invocation.suite));
     Settings settings;
-    for (const auto* file : {&files->project, &files->user})
+    for (const auto* file : {&files.project, &files.user})
         if (*file) settings.files_.push_back((*file)->path);
     for (const auto& row : kSettings) {
-        Value value = lookup(row, invocation, *files, suite);
+        Value value = lookup(row, invocation, files, suite);
         if (value.source != Source::fallback)
             if (auto refused = refuse(row, value.text))
                 return fail(ErrorKind::usage, std::move(refused->message),
                             std::move(refused->advice), value.origin);
         settings.values_.emplace(row.setting, std::move(value));
     }
-    if (const auto settled = settings.settle_redirection(); !settled)
-        return tl::unexpected(settled.error());
+    TRY(settings.settle_redirection());
     settings.jobs_ = std::stoi(settings.text(Setting::jobs));
     settings.retries_ = std::stoi(settings.text(Setting::retries));
     settings.seeds_ = std::stoi(settings.text(Setting::seeds));

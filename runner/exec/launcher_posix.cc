@@ -179,9 +179,7 @@ Expected<std::unique_ptr<Child>> PosixLauncher::start_with(
     std::function<void(ChildResult)> on_end) {
     auto process = std::make_shared<ChildProcess>(io_, processes_, job, forked, std::move(on_end));
     if (process->log_error()) return tl::unexpected(*process->log_error());
-    if (!job.writable.empty())
-        if (auto made = make_empty_folder(job.writable); !made)
-            return tl::unexpected(made.error());
+    if (!job.writable.empty()) TRY(make_empty_folder(job.writable));
 
     int ends[2];
     if (!open_pipe(ends)) return cannot_start(job, std::strerror(errno));

@@ -86,10 +86,9 @@ Expected<std::shared_ptr<EarlyZygote>> EarlyZygote::start(Job job) {
     if (!open_pipe(pipe)) return cannot(std::strerror(errno));
     early->output_ = Fd(pipe[0]);
     const Fd its_output(pipe[1]);
-    const auto pid = spawn(job, its_output.get(), its_socket.get(), Spawning::server);
-    if (!pid) return tl::unexpected(pid.error());
-    if (*pid == 0) return cannot("no process or memory available");
-    early->pid_ = *pid;
+    const auto pid = TRY(spawn(job, its_output.get(), its_socket.get(), Spawning::server));
+    if (pid == 0) return cannot("no process or memory available");
+    early->pid_ = pid;
     early->job_ = std::move(job);
     return early;
 }

@@ -48,11 +48,10 @@ CellCommand command_of(const suites::NightlyCell& cell, const NightSettings& nig
 
 Expected<std::optional<store::RunSummary>> stored_run(const store::Store& store,
                                                       const std::string& id) {
-    auto runs = store.runs();
-    if (!runs) return tl::unexpected(runs.error());
+    auto runs = TRY(store.runs());
     const auto found =
-        std::find_if(runs->begin(), runs->end(), [&](const auto& run) { return run.id == id; });
-    if (found == runs->end()) return std::nullopt;
+        std::find_if(runs.begin(), runs.end(), [&](const auto& run) { return run.id == id; });
+    if (found == runs.end()) return std::nullopt;
     return std::move(*found);
 }
 
@@ -60,9 +59,8 @@ Expected<std::optional<store::RunSummary>> stored_run(const store::Store& store,
 Expected<std::optional<store::RunSummary>> earlier_run(const std::string& begun,
                                                        const NightSettings& night) {
     if (begun.empty() || !archive::has_database(night.results)) return std::nullopt;
-    const auto store = archive::open_results(night.results);
-    if (!store) return tl::unexpected(store.error());
-    return stored_run(*store, begun);
+    const auto store = TRY(archive::open_results(night.results));
+    return stored_run(store, begun);
 }
 
 struct Executed {
@@ -72,13 +70,12 @@ struct Executed {
 
 Expected<Executed> execute(CellCommand command, const NightSettings& night,
                            const std::string& begun) {
-    const auto earlier = earlier_run(begun, night);
-    if (!earlier) return tl::unexpected(earlier.error());
-    if (const auto& run = *earlier; run && run->end && run->end->complete) {
+    const auto earlier = TRY(earlier_run(begun, night));
+    if (const auto& run = earlier; run && run->end && run->end->complete) {
         if (night.verbosity >= 0) display::print("complete already: {}\n", run->id);
         return Executed{static_cast<ExitCode>(run->end->exit_code), run->id};
     }
-    if (*earlier && !command.on_slurm) {
+    if (earlier && !command.on_slurm) {
         config::Invocation resumed = night.invocation;
         resumed.flags[Setting::results] = night.results.string();
         return run::resume_run({begun, night.verbosity}, resumed, night.parse)
@@ -98,11 +95,10 @@ struct Unexpected {
 };
 
 Expected<Unexpected> unexpected_of(const store::Store& store, const store::StoredRun& run) {
-    const auto verdicts = store.verdicts(run.info.id);
-    if (!verdicts) return tl::unexpected(verdicts.error());
+    const auto verdicts = TRY(store.verdicts(run.info.id));
     const auto expectations = analysis::expectations_of(run.info);
     Unexpected found;
-    for (const auto& verdict : *verdicts) {
+    for (const auto& verdict : verdicts) {
         const auto judged =
             expectations.judge_state(verdict.test, verdict.state, run.info.framework);
         if (judged.fit == analysis::Fit::unexpected_failure)
@@ -124,30 +120,26 @@ void sort_tests(std::vector<UnexpectedTest>& tests) {
 // nothing is flaky.
 Expected<void> add_broken(const store::Store& store, const std::optional<site::Series>& series,
                           const store::StoredRun& run, CellResult& result) {
-    const auto unexpected = unexpected_of(store, run);
-    if (!unexpected) return tl::unexpected(unexpected.error());
-    const auto& broken = unexpected->broken;
+    const auto unexpected = TRY(unexpected_of(store, run));
+    const auto& broken = unexpected.broken;
     result.all_broken = broken.size();
     if (broken.empty()) return {};
     std::vector<std::string> ids;
     for (const auto& [id, state] : broken) ids.push_back(id);
-    const auto flaky = series ? site::quarantined(store, *series, ids)
-                              : Expected<std::vector<std::string>>(std::vector<std::string>{});
-    if (!flaky) return tl::unexpected(flaky.error());
-    result.flaky = flaky->size();
+    const auto flaky = TRY(series ? site::quarantined(store, *series, ids)
+                                  : Expected<std::vector<std::string>>(std::vector<std::string>{}));
+    result.flaky = flaky.size();
     const bool only_flaky = result.code == ExitCode::unexpected_results &&
-                            flaky->size() == ids.size() && unexpected->passes == 0;
+                            flaky.size() == ids.size() && unexpected.passes == 0;
     if (only_flaky) result.code = ExitCode::ok;
     for (const auto& [id, state] : broken) {
         if (result.broken.size() == kBlamedTests) break;
         UnexpectedTest& test = result.broken.emplace_back();
         test.id = id;
         test.state = state;
-        test.is_flaky = std::binary_search(flaky->begin(), flaky->end(), id);
+        test.is_flaky = std::binary_search(flaky.begin(), flaky.end(), id);
         if (!series) continue;
-        auto blame = site::blame_in(store, *series, id);
-        if (!blame) return tl::unexpected(blame.error());
-        test.blame = std::move(*blame);
+        test.blame = TRY(site::blame_in(store, *series, id));
         test.is_new =
             test.blame && test.blame->first_bad && test.blame->first_bad->id == result.run;
     }
@@ -167,34 +159,27 @@ Expected<void> add_changes(const store::Store& store, const std::optional<site::
         for (const auto& test : compared.tests)
             if (test.change == change) ids.push_back(test.id);
         if (ids.empty() || !series) continue;
-        const auto flaky = site::quarantined(store, *series, ids);
-        if (!flaky) return tl::unexpected(flaky.error());
-        result.*count -= static_cast<std::int64_t>(flaky->size());
+        const auto flaky = TRY(site::quarantined(store, *series, ids));
+        result.*count -= static_cast<std::int64_t>(flaky.size());
     }
     return {};
 }
 
 Expected<void> describe(const NightSettings& night, CellResult& result) {
-    const auto store = archive::open_results(night.results);
-    if (!store) return tl::unexpected(store.error());
-    auto found = stored_run(*store, result.run);
-    if (!found) return tl::unexpected(found.error());
-    if (!*found)
+    const auto store = TRY(archive::open_results(night.results));
+    auto found = TRY(stored_run(store, result.run));
+    if (!found)
         return fail(ErrorKind::nothing_selected, "no test was selected, so no run is stored");
-    result.stored = std::move(*found);
-    const auto run = store->load_run(result.run);
-    if (!run) return tl::unexpected(run.error());
-    return store->snapshot([&]() -> Expected<void> {
-        const auto series = site::series_until(*store, result.run);
-        if (!series) return tl::unexpected(series.error());
-        const auto compared = compare::compare_with_past({&*store, result.run});
-        if (!compared) return tl::unexpected(compared.error());
-        if (*compared && !(*compared)->columns.empty()) {
-            result.baseline = (*compared)->baseline.id;
-            const auto added = add_changes(*store, *series, (*compared)->columns.front(), result);
-            if (!added) return added;
+    result.stored = std::move(found);
+    const auto run = TRY(store.load_run(result.run));
+    return store.snapshot([&]() -> Expected<void> {
+        const auto series = TRY(site::series_until(store, result.run));
+        const auto compared = TRY(compare::compare_with_past({&store, result.run}));
+        if (compared && !compared->columns.empty()) {
+            result.baseline = compared->baseline.id;
+            TRY(add_changes(store, series, compared->columns.front(), result));
         }
-        return add_broken(*store, *series, *run, result);
+        return add_broken(store, series, run, result);
     });
 }
 
@@ -231,16 +216,13 @@ CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night,
 Expected<CellPlan> plan_cell(const suites::NightlyCell& cell, const NightSettings& night) {
     const CellCommand command = command_of(cell, night);
     const auto say = [](std::string_view) {};
-    auto fresh = run::open_new_run(command.request, command.invocation, say);
-    if (!fresh) return tl::unexpected(fresh.error());
-    if (auto made = run::make_ready(fresh->ready, run::Need::modules, say); !made)
-        return tl::unexpected(made.error());
+    auto fresh = TRY(run::open_new_run(command.request, command.invocation, say));
+    TRY(run::make_ready(fresh.ready, run::Need::modules, say));
     std::vector<std::string> notes;
-    const auto past = run::past_of_results(night.results, fresh->ready.suite.name, notes);
-    const auto plan = run::plan_whole_run(*fresh, past, false);
-    if (!plan) return tl::unexpected(plan.error());
-    CellPlan planned{plan->jobs.size(), 0, 0, fresh->ready.settings.jobs()};
-    for (const auto& job : plan->jobs) {
+    const auto past = run::past_of_results(night.results, fresh.ready.suite.name, notes);
+    const auto plan = TRY(run::plan_whole_run(fresh, past, false));
+    CellPlan planned{plan.jobs.size(), 0, 0, fresh.ready.settings.jobs()};
+    for (const auto& job : plan.jobs) {
         const auto known = past.seconds.find(job.module);
         if (known == past.seconds.end())
             ++planned.unknown;

@@ -266,9 +266,8 @@ std::map<std::string, std::string> runs_of(const nlohmann::json& summary) {
 }  // namespace
 
 Expected<EarlierNight> read_summary(const std::filesystem::path& file) {
-    const auto text = read_file(file);
-    if (!text) return tl::unexpected(text.error());
-    const auto json = nlohmann::json::parse(*text, nullptr, false);
+    const auto text = TRY(read_file(file));
+    const auto json = nlohmann::json::parse(text, nullptr, false);
     const bool is_one = json.is_object() && json.contains("started_ms") &&
                         json["started_ms"].is_number_integer() && json.contains("file") &&
                         json["file"].is_string() && json.contains("finished");

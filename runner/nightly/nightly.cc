@@ -37,11 +37,10 @@ constexpr unsigned kNotifyLimitS = 600;
 
 // Whatever the working folder has under such a name is another suite.
 Expected<void> find_shipped_suites(suites::Nightly& file) {
-    const auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
+    const auto share = TRY(prepare::find_share());
     for (auto& cell : file.cells)
         if (fs::path(cell.suite).is_relative())
-            cell.suite = prepare::shipped_suite(cell.suite, *share)
+            cell.suite = prepare::shipped_suite(cell.suite, share)
                              .value_or(file.file.parent_path() / cell.suite);
     return {};
 }
@@ -66,14 +65,13 @@ Expected<Night> earlier_night(const suites::Nightly& file) {
     Night night = night_of(file);
     night.folder = site::newest_night(file.results);
     if (night.folder.empty()) return none("there is no night to resume");
-    const auto earlier = read_summary(night.folder / site::kNightSummary);
-    if (!earlier) return tl::unexpected(earlier.error());
-    if (earlier->file != file.file.string())
-        return none(fmt::format("the latest night is of {}", earlier->file));
-    if (earlier->finished) return none("the latest night has ended");
-    night.started = earlier->started;
+    const auto earlier = TRY(read_summary(night.folder / site::kNightSummary));
+    if (earlier.file != file.file.string())
+        return none(fmt::format("the latest night is of {}", earlier.file));
+    if (earlier.finished) return none("the latest night has ended");
+    night.started = earlier.started;
     for (auto& cell : night.cells)
-        if (const auto run = earlier->runs.find(cell.cell.series); run != earlier->runs.end())
+        if (const auto run = earlier.runs.find(cell.cell.series); run != earlier.runs.end())
             cell.began = run->second;
     return night;
 }
@@ -106,8 +104,7 @@ std::string usual_isolation(const suites::Nightly& file,
 
 Expected<void> prune_series(const suites::Nightly& file) {
     if (!file.keep_runs && !file.keep_days) return {};
-    auto store = archive::open_results(file.results);
-    if (!store) return tl::unexpected(store.error());
+    auto store = TRY(archive::open_results(file.results));
     std::set<std::string> series;
     for (const auto& cell : file.cells) series.insert(cell.series);
     std::vector<archive::PruneRule> rules;
@@ -119,13 +116,12 @@ Expected<void> prune_series(const suites::Nightly& file) {
     }
     std::map<std::string, archive::RunToDelete> old;
     for (const auto& rule : rules) {
-        auto plan = archive::plan_prune(*store, file.results, rule);
-        if (!plan) return tl::unexpected(plan.error());
-        for (auto& run : plan->runs) old.emplace(run.run.id, std::move(run));
+        auto plan = TRY(archive::plan_prune(store, file.results, rule));
+        for (auto& run : plan.runs) old.emplace(run.run.id, std::move(run));
     }
     std::vector<archive::RunToDelete> runs;
     for (auto& [id, run] : old) runs.push_back(std::move(run));
-    return runs.empty() ? Expected<void>{} : run::delete_runs(*store, file.results, runs);
+    return runs.empty() ? Expected<void>{} : run::delete_runs(store, file.results, runs);
 }
 
 // `folder` has the summary and gets the program's output.
@@ -142,10 +138,9 @@ Expected<void> notify(const suites::Nightly& file, const fs::path& folder) {
 
 // For a night whose disk is full: that is news.
 Expected<void> notify_from_elsewhere(const suites::Nightly& file, const Night& night) {
-    const auto folder = TemporaryFolder::create("night");
-    if (!folder) return tl::unexpected(folder.error());
-    return write_file(folder->path() / site::kNightSummary, summary_json(night))
-        .and_then([&] { return notify(file, folder->path()); })
+    const auto folder = TRY(TemporaryFolder::create("night"));
+    return write_file(folder.path() / site::kNightSummary, summary_json(night))
+        .and_then([&] { return notify(file, folder.path()); })
         .map_error([](Error error) {
             error.advice.clear();  // where its output was
             return error;
@@ -248,44 +243,40 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
     const auto say = [&](std::string_view line) {
         if (request.verbosity >= 0) print("{}\n", printable(line));
     };
-    auto file = suites::load_nightly(request.file);
-    if (!file) return tl::unexpected(file.error());
-    if (auto found = find_shipped_suites(*file); !found) return tl::unexpected(found.error());
-    if (file->results.empty() || invocation.flags.contains(Setting::results)) {
-        const auto folder = config::results_folder(invocation);
-        if (!folder) return tl::unexpected(folder.error());
-        file->results = *folder;
+    auto file = TRY(suites::load_nightly(request.file));
+    TRY(find_shipped_suites(file));
+    if (file.results.empty() || invocation.flags.contains(Setting::results)) {
+        const auto folder = TRY(config::results_folder(invocation));
+        file.results = folder;
     }
-    if (file->site.empty()) file->site = file->results.parent_path() / "site";
+    if (file.site.empty()) file.site = file.results.parent_path() / "site";
     // A plan isolates nothing.
-    NightSettings settings{file->results, "off", invocation, parse, request.verbosity};
-    if (request.dry_run) return print_plan(*file, settings);
+    NightSettings settings{file.results, "off", invocation, parse, request.verbosity};
+    if (request.dry_run) return print_plan(file, settings);
     const SteadyTime since = SystemClock().steady();
-    if (auto made = make_directories(file->results / site::kNights); !made)
-        return tl::unexpected(made.error());
-    const auto lock = archive::RunLock::acquire(file->results / site::kNights);
+    TRY(make_directories(file.results / site::kNights));
+    const auto lock = archive::RunLock::acquire(file.results / site::kNights);
     if (!lock && lock.error().kind == ErrorKind::usage)
         return fail(ErrorKind::usage, "another night is running in this results folder",
-                    "wait for it to end", file->results.string());
+                    "wait for it to end", file.results.string());
     if (!lock) return tl::unexpected(lock.error());
-    auto night = request.resume ? earlier_night(*file) : new_night(*file);
-    if (!night) return tl::unexpected(night.error());
-    settings.isolation = usual_isolation(*file, say);
-    if (auto written = write_summary(*night); !written) return tl::unexpected(written.error());
-    site::mark_newest(night->folder);
-    night->code = run_cells(*file, settings, *night, say);
-    bool interrupted = night->code == ExitCode::interrupted;
+    auto night = TRY(request.resume ? earlier_night(file) : new_night(file));
+    settings.isolation = usual_isolation(file, say);
+    TRY(write_summary(night));
+    site::mark_newest(night.folder);
+    night.code = run_cells(file, settings, night, say);
+    bool interrupted = night.code == ExitCode::interrupted;
     if (!interrupted) {
         exec::block_termination_signals();
-        close_night(*file, *night);
-        print_night(*night, SystemClock().steady() - since);
+        close_night(file, night);
+        print_night(night, SystemClock().steady() - since);
         interrupted = is_termination_pending();
     }
-    if (!interrupted) return night->code;
-    night->finished.reset();  // to be resumed, which also tells whoever was not told
+    if (!interrupted) return night.code;
+    night.finished.reset();  // to be resumed, which also tells whoever was not told
     print("interrupted; `runner nightly {} --resume` goes on with what is left\n",
           printable(request.file.string()));
-    return write_summary(*night).map([] { return ExitCode::interrupted; });
+    return write_summary(night).map([] { return ExitCode::interrupted; });
 }
 
 }  // namespace compat::nightly

@@ -50,9 +50,7 @@ Expected<std::map<std::size_t, Wanted>> named(const suites::Suite& suite,
             match = known->second;
             match.test += (match.test.empty() || test.empty() ? "" : "::") + test;
         } else {
-            auto found = resolve(suite, modules, target);
-            if (!found) return tl::unexpected(found.error());
-            match = std::move(*found);
+            match = TRY(resolve(suite, modules, target));
             if (test.empty())
                 fronts.emplace(target, match);
             else if (match.test == test)

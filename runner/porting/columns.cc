@@ -45,23 +45,17 @@ void start_early(const run::RunRequest& request, const config::Invocation& invoc
 Expected<void> check_names(std::vector<std::string> ids, const run::RunRequest& request,
                            const config::Invocation& invocation, const run::SharedByRuns& shared) {
     const auto silent = [](std::string_view) {};
-    const auto from_user = run::parse_variables(request.env);
-    if (!from_user) return tl::unexpected(from_user.error());
+    const auto from_user = TRY(run::parse_variables(request.env));
     for (const ColumnRow& column : kColumns) {
         // The same tests as with fallback.
         const bool repeats =
             column.device().has_fallback && !column.fallback && !column.redirects();
         if (column.column == reports::kBaseline || repeats) continue;
         if (ids.empty()) return {};
-        auto ready = run::open_suite(request.suite, invocation_of(invocation, column), silent);
-        if (!ready) return tl::unexpected(ready.error());
-        ready->child.from_user = *from_user;
-        if (auto made = run::make_ready(*ready, run::Need::children, silent, shared.prepared);
-            !made)
-            return made;
-        auto unmatched = run::ids_without_tests(ids, *ready);
-        if (!unmatched) return tl::unexpected(unmatched.error());
-        ids = std::move(*unmatched);
+        auto ready = TRY(run::open_suite(request.suite, invocation_of(invocation, column), silent));
+        ready.child.from_user = from_user;
+        TRY(run::make_ready(ready, run::Need::children, silent, shared.prepared));
+        ids = TRY(run::ids_without_tests(ids, ready));
     }
     if (ids.empty()) return {};
     return fail(ErrorKind::usage,
@@ -132,22 +126,20 @@ Expected<ColumnSettings> prepare_columns(const run::RunRequest& request,
     const auto say = [&](std::string_view line) {
         if (request.verbosity >= 0) print("{}\n", printable(line));
     };
-    if (const auto env = run::parse_variables(request.env); !env)
-        return tl::unexpected(env.error());
-    auto ready = run::open_suite(request.suite, invocation_of(invocation, hardest_column()), say);
-    if (!ready) return tl::unexpected(ready.error());
-    if (auto made = run::make_ready(*ready, run::Need::children, say); !made)
-        return tl::unexpected(made.error());
-    shared.prepared = ready->prepared;
+    TRY(run::parse_variables(request.env));
+    auto ready =
+        TRY(run::open_suite(request.suite, invocation_of(invocation, hardest_column()), say));
+    TRY(run::make_ready(ready, run::Need::children, say));
+    shared.prepared = ready.prepared;
     const auto is_default = [&](Setting setting) {
-        return ready->settings[setting].source == config::Source::fallback;
+        return ready.settings[setting].source == config::Source::fallback;
     };
     ColumnSettings columns{invocation,
-                           is_default(Setting::seeds) ? kDefaultSeeds : ready->settings.seeds()};
+                           is_default(Setting::seeds) ? kDefaultSeeds : ready.settings.seeds()};
     // The columns have torch's own numbers, also where a variable or a file names seeds.
     columns.invocation.flags.erase(Setting::seeds);
     if (!is_default(Setting::seeds) &&
-        ready->settings[Setting::seeds].source != config::Source::flag)
+        ready.settings[Setting::seeds].source != config::Source::flag)
         columns.invocation.flags[Setting::seeds] = "0";
     if (is_default(Setting::retries)) columns.invocation.flags[Setting::retries] = "1";
     return columns;
@@ -184,9 +176,7 @@ Expected<Columns> run_columns(const run::RunRequest& request, const config::Invo
             continue;
         }
         run.id = result->id;
-        if (i == 0)
-            if (auto named = check_names(result->unmatched, request, invocation, *shared); !named)
-                return tl::unexpected(named.error());
+        if (i == 0) TRY(check_names(result->unmatched, request, invocation, *shared));
         if (result->code == ExitCode::interrupted) {
             columns.interrupted = true;
             stopped = "interrupted before it began";

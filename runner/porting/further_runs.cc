@@ -69,10 +69,9 @@ Expected<void> run_random(const run::RunRequest& request, const ColumnSettings& 
     config::Invocation flags = invocation_of(settings.invocation, row_of(kBaseline));
     flags.flags[Setting::seeds] = std::to_string(settings.seeds);
     flags.flags[Setting::retries] = "0";
-    const auto result = run::run_once(own, flags);
-    if (!result) return tl::unexpected(result.error());
-    columns.random = result->id;
-    columns.interrupted = result->code == ExitCode::interrupted;
+    const auto result = TRY(run::run_once(own, flags));
+    columns.random = result.id;
+    columns.interrupted = result.code == ExitCode::interrupted;
     return {};
 }
 
@@ -95,10 +94,9 @@ Expected<void> run_past_refusals(const run::RunRequest& request, const ColumnSet
         config::Invocation flags = invocation_of(settings.invocation, column);
         flags.flags[Setting::keep_going] = "on";
         flags.flags[Setting::retries] = "0";
-        const auto result = run::run_once(own, flags);
-        if (!result) return tl::unexpected(result.error());
-        if (!result->id.empty()) columns.kept_going.push_back(result->id);
-        columns.interrupted = result->code == ExitCode::interrupted;
+        const auto result = TRY(run::run_once(own, flags));
+        if (!result.id.empty()) columns.kept_going.push_back(result.id);
+        columns.interrupted = result.code == ExitCode::interrupted;
         if (columns.interrupted) break;
     }
     return {};

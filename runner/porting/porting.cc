@@ -29,20 +29,17 @@ using reports::PortingView;
 namespace {
 
 Expected<void> write_pages(const PortingView& view, const fs::path& out) {
-    if (auto made = make_directories(out); !made) return made;
-    auto page = AtomicFile::create(out / reports::kPortingPage);
-    if (!page) return tl::unexpected(page.error());
+    TRY(make_directories(out));
+    auto page = TRY(AtomicFile::create(out / reports::kPortingPage));
     reports::porting_markdown(view, reports::kMarkdownBytes,
-                              [&](std::string_view bytes) { page->write(bytes); });
-    auto file = AtomicFile::create(out / reports::kPortingFile);
-    if (!file) return tl::unexpected(file.error());
-    reports::porting_json(view, [&](std::string_view bytes) { file->write(bytes); });
-    auto written = page->commit().and_then([&] { return file->commit(); });
+                              [&](std::string_view bytes) { page.write(bytes); });
+    auto file = TRY(AtomicFile::create(out / reports::kPortingFile));
+    reports::porting_json(view, [&](std::string_view bytes) { file.write(bytes); });
+    auto written = page.commit().and_then([&] { return file.commit(); });
     if (!written || !reports::can_write_html()) return written;
-    auto html = AtomicFile::create(out / reports::kPortingHtml);
-    if (!html) return tl::unexpected(html.error());
-    reports::porting_html(view, [&](std::string_view bytes) { html->write(bytes); });
-    return html->commit();
+    auto html = TRY(AtomicFile::create(out / reports::kPortingHtml));
+    reports::porting_html(view, [&](std::string_view bytes) { html.write(bytes); });
+    return html.commit();
 }
 
 // The worst of the runs' codes. If only some columns select no test, that is a difference between
@@ -106,36 +103,30 @@ Expected<ExitCode> porting(const PortingRequest& request, const config::Invocati
             .and_then(archive::existing_results);
     };
     if (!request.runs.empty()) {
-        const auto results = existing_results(invocation);
-        if (!results) return tl::unexpected(results.error());
+        const auto results = TRY(existing_results(invocation));
         const auto store =
-            store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
-        if (!store) return tl::unexpected(store.error());
-        return find_runs(*store, *results, request.runs).and_then([&](const Columns& runs) {
-            return show(compare_columns(runs, *store, *results, request.out), runs, *store,
-                        *results);
+            TRY(store::Store::open(results / "runner.db", store::Store::Mode::read_only));
+        return find_runs(store, results, request.runs).and_then([&](const Columns& runs) {
+            return show(compare_columns(runs, store, results, request.out), runs, store, results);
         });
     }
     const auto shared = std::make_shared<run::SharedByRuns>();
-    const auto ready = prepare_columns(request.run, invocation, *shared);
-    if (!ready) return tl::unexpected(ready.error());
-    auto of_suite = run_columns(request.run, ready->invocation, shared);
-    if (!of_suite) return tl::unexpected(of_suite.error());
-    Columns& columns = *of_suite;
-    const auto results = existing_results(ready->invocation);
-    if (!results) return tl::unexpected(results.error());
-    const auto store = store::Store::open(*results / "runner.db", store::Store::Mode::read_only);
-    if (!store) return tl::unexpected(store.error());
-    auto comparison = compare_columns(columns, *store, *results, request.out);
+    const auto ready = TRY(prepare_columns(request.run, invocation, *shared));
+    auto of_suite = TRY(run_columns(request.run, ready.invocation, shared));
+    Columns& columns = of_suite;
+    const auto results = TRY(existing_results(ready.invocation));
+    const auto store =
+        TRY(store::Store::open(results / "runner.db", store::Store::Mode::read_only));
+    auto comparison = compare_columns(columns, store, results, request.out);
     for (const FurtherRuns run_tests : further_runs()) {
         if (!comparison || !columns.is_whole() || columns.error || columns.interrupted) break;
         const size_t before = columns.kept_going.size() + columns.random.size();
-        if (auto ran = run_tests(request.run, *ready, comparison->view, shared, columns); !ran)
+        if (auto ran = run_tests(request.run, ready, comparison->view, shared, columns); !ran)
             columns.error = ran.error();
         if (columns.kept_going.size() + columns.random.size() != before)
-            comparison = compare_columns(columns, *store, *results, request.out);
+            comparison = compare_columns(columns, store, results, request.out);
     }
-    const auto code = show(std::move(comparison), columns, *store, *results);
+    const auto code = show(std::move(comparison), columns, store, results);
     if (columns.error) return tl::unexpected(*columns.error);
     if (code && columns.interrupted) return worst(std::array{*code, ExitCode::interrupted});
     return code;

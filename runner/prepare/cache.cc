@@ -83,7 +83,7 @@ Expected<Cache::Entry> Cache::get(std::string_view kind, std::string_view name,
 
     // A complete entry needs no lock.
     if (auto entry = find(kind, name, key)) return *entry;
-    if (auto made = make_directories(shelf); !made) return tl::unexpected(made.error());
+    TRY(make_directories(shelf));
     const Lock lock(shelf / (base + ".lock"));
     if (!lock.ok())
         return fail(ErrorKind::io, fmt::format("cannot lock the cache: {}", std::strerror(errno)),
@@ -94,15 +94,14 @@ Expected<Cache::Entry> Cache::get(std::string_view kind, std::string_view name,
     fs::remove_all(entry.folder, error);
     const fs::path log = shelf / (base + ".log");
     fs::remove(log, error);
-    if (auto made = make_directories(entry.folder); !made) return tl::unexpected(made.error());
+    TRY(make_directories(entry.folder));
     auto note = make(entry.folder, log);
     if (!note) {
         fs::remove_all(entry.folder, error);
         return tl::unexpected(note.error());
     }
     entry.note = std::move(*note);
-    if (auto written = write_file(complete, entry.note); !written)
-        return tl::unexpected(written.error());
+    TRY(write_file(complete, entry.note));
     return entry;
 }
 

@@ -55,10 +55,9 @@ Expected<void> add_activation(const fs::path& environment, const Share& share) {
         if (!fs::is_directory(packages, error)) continue;
         // The module first: the .pth imports it.
         for (const char* name : {"_compat_shim_site.py", "compat_shim.pth"}) {
-            const auto text = read_file(share.shim / "python" / "site" / name);
-            if (!text) return tl::unexpected(text.error());
-            if (read_file(packages / name).value_or("") == *text) continue;
-            if (auto written = write_file(packages / name, *text); !written) return written;
+            const auto text = TRY(read_file(share.shim / "python" / "site" / name));
+            if (read_file(packages / name).value_or("") == text) continue;
+            TRY(write_file(packages / name, text));
         }
     }
     return {};
@@ -79,11 +78,9 @@ Expected<std::string> base_python(const Options& options) {
 }
 
 Expected<Recipe> recipe_of(const suites::Suite& suite, const Options& options) {
-    const auto base = base_python(options);
-    if (!base) return tl::unexpected(base.error());
-    const std::string& python = *base;
-    const auto version = output_of({{python, "--version"}, ".", {}});
-    if (!version) return tl::unexpected(version.error());
+    const auto base = TRY(base_python(options));
+    const std::string& python = base;
+    const auto version = TRY(output_of({{python, "--version"}, ".", {}}));
 
     std::string requirements;
     if (!suite.requirements.empty()) {
@@ -94,7 +91,7 @@ Expected<Recipe> recipe_of(const suites::Suite& suite, const Options& options) {
                         (suite.folder / suite.requirements).string());
         requirements = std::move(*text);
     }
-    return Recipe{python, content_key({"environment 1", name_of(suite.framework), python, *version,
+    return Recipe{python, content_key({"environment 1", name_of(suite.framework), python, version,
                                        options.torch_requirement, requirements})};
 }
 
@@ -111,23 +108,21 @@ Expected<fs::path> interpreter_of(const fs::path& given) {
 }  // namespace
 
 Expected<Environment> probe(const fs::path& given, const Share& share) {
-    const auto python = interpreter_of(given);
-    if (!python) return tl::unexpected(python.error());
-    return probe_text(*python, share).and_then([&](const std::string& text) {
-        return parse_probe(text, *python);
+    const auto python = TRY(interpreter_of(given));
+    return probe_text(python, share).and_then([&](const std::string& text) {
+        return parse_probe(text, python);
     });
 }
 
 Expected<Environment> probe(const fs::path& given, const Share& share,
                             const std::vector<std::pair<std::string, std::string>>& variables) {
     constexpr const char* kActivation = "ACTIVATE_TORCH_DEVICE";
-    const auto python = interpreter_of(given);
-    if (!python) return tl::unexpected(python.error());
-    Tool tool{{python->string(), (share.prepare / "probe.py").string()}, ".", {}, {kActivation}};
+    const auto python = TRY(interpreter_of(given));
+    Tool tool{{python.string(), (share.prepare / "probe.py").string()}, ".", {}, {kActivation}};
     for (const auto& variable : variables)
         if (variable.first != kActivation) tool.env.push_back(variable);
     return output_of(tool).and_then(
-        [&](const std::string& text) { return parse_probe(text, *python); });
+        [&](const std::string& text) { return parse_probe(text, python); });
 }
 
 namespace {
@@ -152,9 +147,8 @@ Expected<std::optional<Environment>> find_environment(const suites::Suite& suite
             return std::optional(std::move(environment));
         });
     if (python.empty()) {
-        const auto recipe = recipe_of(suite, options);
-        if (!recipe) return tl::unexpected(recipe.error());
-        const auto entry = cache.find("environments", suite.name, recipe->key);
+        const auto recipe = TRY(recipe_of(suite, options));
+        const auto entry = cache.find("environments", suite.name, recipe.key);
         if (!entry) return std::nullopt;
         python = entry->folder;
     }
@@ -168,11 +162,10 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                                        const OnProgress& on_progress) {
     if (!options.python.empty()) return probe(options.python, share);
     if (!traits_of(suite.framework).in_python) return harness_python(options, share);
-    const auto recipe = recipe_of(suite, options);
-    if (!recipe) return tl::unexpected(recipe.error());
-    const std::string& python = recipe->python;
+    const auto recipe = TRY(recipe_of(suite, options));
+    const std::string& python = recipe.python;
     auto entry = cache.get(
-        "environments", suite.name, recipe->key,
+        "environments", suite.name, recipe.key,
         [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
             say(fmt::format("creating the Python environment of {} in {}", suite.name,
                             folder.string()));
@@ -237,18 +230,15 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
 
 Expected<fs::path> tool_python(std::string_view name, const fs::path& requirements,
                                const Options& options, const Cache& cache, const Say& say) {
-    const auto text = read_file(requirements);
-    if (!text) return tl::unexpected(text.error());
-    const auto base = base_python(options);
-    if (!base) return tl::unexpected(base.error());
-    const auto version = output_of({{*base, "--version"}, ".", {}});
-    if (!version) return tl::unexpected(version.error());
+    const auto text = TRY(read_file(requirements));
+    const auto base = TRY(base_python(options));
+    const auto version = TRY(output_of({{base, "--version"}, ".", {}}));
     const auto entry = cache.get(
-        "environments", name, content_key({*base, *version, *text}),
+        "environments", name, content_key({base, version, text}),
         [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
             say(fmt::format("creating a Python environment for {} in {}", name, folder.string()));
             const std::string own = (folder / "bin" / "python").string();
-            return run_tool({{*base, "-m", "venv", folder.string()}, kNoProject, {}}, log)
+            return run_tool({{base, "-m", "venv", folder.string()}, kNoProject, {}}, log)
                 .and_then([&] {
                     return run_tool({{own, "-m", "pip", "--disable-pip-version-check", "install",
                                       "-r", requirements.string()},

@@ -50,9 +50,8 @@ Expected<std::string> sources_key(const fs::path& folder) {
         fs::exists(rules, error))
         files.push_back(rules);
     for (const auto& file : files) {
-        auto text = read_file(file);
-        if (!text) return tl::unexpected(text.error());
-        all += content_key({file.lexically_relative(folder).string(), *text});
+        auto text = TRY(read_file(file));
+        all += content_key({file.lexically_relative(folder).string(), text});
     }
     return content_key({all});
 }
@@ -104,10 +103,9 @@ Expected<fs::path> find_shim(const Environment& environment, const Share& share,
 
 Expected<fs::path> get_shim(const Environment& environment, const Share& share, const Cache& cache,
                             const Say& say) {
-    const auto names = names_of(environment, share);
-    if (!names) return tl::unexpected(names.error());
-    if (auto library = find_library(*names, share, cache); !library.empty()) return library;
-    const auto& [name, key] = *names;
+    const auto names = TRY(names_of(environment, share));
+    if (auto library = find_library(names, share, cache); !library.empty()) return library;
+    const auto& [name, key] = names;
     std::error_code error;
     // An environment that an older runner described has no `headers`.
     if (!environment.headers.empty() && !fs::exists(environment.headers / "Python.h", error))
@@ -189,22 +187,21 @@ except Exception as error:
     answer = str(error)
 print(json.dumps(answer))
 )";
-    const auto output = output_of({{environment.python.string(), "-c", kAsk},
-                                   kNoProject,
-                                   {{"PYTHONPATH", (share.shim / "python").string()},
-                                    {"ACTIVATE_TORCH_DEVICE", "1"},
-                                    {"COMPAT_SHIM_LIBRARY", shim_library.string()},
-                                    {"TORCHDEVICE_MODE", "missing"},
-                                    {"TORCHDEVICE_SUMMARY", "off"}},
-                                   {"TORCHDEVICE_DEFAULT_DEVICE", "TORCHDEVICE_HOST",
-                                    "TORCHDEVICE_RECORD", "TORCHDEVICE_SIMULATE"},
-                                   kLimit});
-    if (!output) return tl::unexpected(output.error());
+    const auto output = TRY(output_of({{environment.python.string(), "-c", kAsk},
+                                       kNoProject,
+                                       {{"PYTHONPATH", (share.shim / "python").string()},
+                                        {"ACTIVATE_TORCH_DEVICE", "1"},
+                                        {"COMPAT_SHIM_LIBRARY", shim_library.string()},
+                                        {"TORCHDEVICE_MODE", "missing"},
+                                        {"TORCHDEVICE_SUMMARY", "off"}},
+                                       {"TORCHDEVICE_DEFAULT_DEVICE", "TORCHDEVICE_HOST",
+                                        "TORCHDEVICE_RECORD", "TORCHDEVICE_SIMULATE"},
+                                       kLimit}));
     // Only the last line: what torch loads may print before it.
-    const auto end = output->find_last_not_of('\n');
-    const auto before = output->find_last_of('\n', end);
+    const auto end = output.find_last_not_of('\n');
+    const auto before = output.find_last_of('\n', end);
     const auto answer = nlohmann::json::parse(
-        before == std::string::npos ? *output : output->substr(before + 1), nullptr,
+        before == std::string::npos ? output : output.substr(before + 1), nullptr,
         /*allow_exceptions=*/false);
     if (answer.is_array()) return answer.get<std::vector<std::string>>();
     return fail(ErrorKind::environment,
@@ -283,11 +280,7 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
 
     Prepared prepared;
     // An error of a source that is here needs no environment and no shim.
-    if (is_local) {
-        auto local = get_source(suite, options, {}, share, cache, say_line);
-        if (!local) return tl::unexpected(local.error());
-        prepared.source = std::move(*local);
-    }
+    if (is_local) prepared.source = TRY(get_source(suite, options, {}, share, cache, say_line));
     if (!options.source_only || from_pypi) {
         const auto start_steps = [&](const Environment& unfinished) {
             if (!is_local) source.start(unfinished);
@@ -304,19 +297,15 @@ Expected<Prepared> prepare(const suites::Suite& suite, const Options& options, c
     if (with_shim) shim.start(prepared.environment);
     if (!is_local) {
         source.start(prepared.environment);
-        auto fetched = source.get();
-        if (!fetched) return tl::unexpected(fetched.error());
-        prepared.source = std::move(*fetched);
+        prepared.source = TRY(source.get());
     }
     if (options.source_only) return prepared;
 
     if (with_shim) {
         // A requirement may have replaced torch.
-        auto library = have_one_torch(shim.environment(), prepared.environment)
-                           ? shim.get()
-                           : get_shim(prepared.environment, share, cache, say_line);
-        if (!library) return tl::unexpected(library.error());
-        prepared.shim_library = std::move(*library);
+        prepared.shim_library = TRY(have_one_torch(shim.environment(), prepared.environment)
+                                        ? shim.get()
+                                        : get_shim(prepared.environment, share, cache, say_line));
     }
     return find_devices(prepared, share).map([&] { return std::move(prepared); });
 }

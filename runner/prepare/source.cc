@@ -61,14 +61,12 @@ Expected<std::string> fetch_pypi(const suites::Suite& suite, const Environment& 
     const fs::path archive = folder.string() + ".archive";
     std::error_code error;
     fs::remove_all(archive, error);
-    const auto done =
-        run_tool({{environment.python.string(), "-m", "pip", "--disable-pip-version-check",
+    TRY(run_tool({{environment.python.string(), "-m", "pip", "--disable-pip-version-check",
                    "download", "--no-deps", wheel ? "--only-binary" : "--no-binary",
                    ":all:", "--dest", archive.string(), suite.source.spec},
                   kNoProject,
                   {}},
-                 log);
-    if (!done) return tl::unexpected(done.error());
+                 log));
     for (const auto& file : fs::directory_iterator(archive, error)) {
         auto hash = output_of({{environment.python.string(), (share.prepare / "unpack.py").string(),
                                 file.path().string(), folder.string()},
@@ -89,18 +87,15 @@ Expected<std::string> fetch_git(const suites::Suite& suite, const fs::path& fold
         {"remote", "add", "origin", suite.source.spec},
         {"fetch", "--quiet", "--depth", "1", "origin", rev},
         {"checkout", "--quiet", "--detach", "FETCH_HEAD"}};
-    for (const auto& step : steps)
-        if (auto done = run_tool(git(folder, step), log); !done)
-            return tl::unexpected(done.error());
+    for (const auto& step : steps) TRY(run_tool(git(folder, step), log));
     return std::string();
 }
 
 // The deepest folder with all files of the package outside /usr/share.
 Expected<fs::path> folder_of_package(const std::string& package) {
-    const auto listed = output_of({{"dpkg", "-L", package}, ".", {}});
-    if (!listed) return tl::unexpected(listed.error());
+    const auto listed = TRY(output_of({{"dpkg", "-L", package}, ".", {}}));
     fs::path common;
-    for (std::istringstream lines(*listed); !lines.eof();) {
+    for (std::istringstream lines(listed); !lines.eof();) {
         std::string file;
         std::getline(lines, file);
         std::error_code error;
@@ -122,10 +117,9 @@ Expected<Source> installed_debian(const suites::Suite& suite) {
         return fail(ErrorKind::environment,
                     fmt::format("the Debian package {} is not installed", suite.source.spec),
                     fmt::format("install it: apt-get install {}", suite.source.spec));
-    const auto folder = folder_of_package(suite.source.spec);
-    if (!folder) return tl::unexpected(folder.error());
+    const auto folder = TRY(folder_of_package(suite.source.spec));
     Source source;
-    source.root = *folder;
+    source.root = folder;
     const auto version =
         output_of({{"dpkg-query", "-W", "-f=${Version}", suite.source.spec}, ".", {}});
     if (version) source.commit = trimmed(*version);
@@ -165,17 +159,16 @@ Expected<Source> get_source(const suites::Suite& suite, const Options& options,
     const auto key =
         content_key({"source 1", name_of(suite.source.kind), suite.source.spec, suite.source.rev});
     auto entry =
-        cache.get("sources", suite.name, key, [&](const fs::path& folder, const fs::path& log) {
+        TRY(cache.get("sources", suite.name, key, [&](const fs::path& folder, const fs::path& log) {
             say(fmt::format("fetching the source of {}: {} {}", suite.name,
                             name_of(suite.source.kind), suite.source.spec));
             auto hash = suite.source.kind == SourceKind::git
                             ? fetch_git(suite, folder, log)
                             : fetch_pypi(suite, environment, share, folder, log);
             return hash.map_error([&](const Error& error) { return unavailable(suite, error); });
-        });
-    if (!entry) return tl::unexpected(entry.error());
-    source.root = entry->folder;
-    source.hash = entry->note;
+        }));
+    source.root = entry.folder;
+    source.hash = entry.note;
     if (suite.source.kind == SourceKind::git)
         describe_checkout(source);
     else

@@ -215,8 +215,7 @@ std::string build_path() {
 }
 
 Expected<void> run_tool(const Tool& tool, const fs::path& log) {
-    const auto program = resolve(tool);
-    if (!program) return tl::unexpected(program.error());
+    const auto program = TRY(resolve(tool));
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(log.c_str(), "ae"),
                                                                &std::fclose);
     if (!file)
@@ -229,14 +228,14 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
     std::error_code error;
     std::unique_lock lock(spawn_mutex);
     bp::child child(
-        bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
+        bp::exe = program.string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), (bp::std_out & bp::std_err) > file.get(),
         bp::std_in < (tool.input.empty() ? "/dev/null" : tool.input.string()),
         bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool, own_group); }, error);
     lock.unlock();
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
-                    fmt::format("cannot start {}: {}", program->string(), error.message()));
+                    fmt::format("cannot start {}: {}", program.string(), error.message()));
     const Ended ended = wait_for_end(tool, child, [&] {
         if (is_termination_pending()) return Ended::interrupted;
         const bool too_much = own_group && size_of(file.get()) - before > kMostLogged;
@@ -257,8 +256,7 @@ Expected<void> run_tool(const Tool& tool, const fs::path& log) {
 }
 
 Expected<std::string> output_of(const Tool& tool) {
-    const auto program = resolve(tool);
-    if (!program) return tl::unexpected(program.error());
+    const auto program = TRY(resolve(tool));
     // Files, not pipes: a pipe has no end while a process that the tool left keeps it open.
     using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
     const File output(std::tmpfile(), &std::fclose), errors(std::tmpfile(), &std::fclose);
@@ -268,13 +266,13 @@ Expected<std::string> output_of(const Tool& tool) {
     std::unique_lock lock(spawn_mutex);
     std::error_code error;
     bp::child child(
-        bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
+        bp::exe = program.string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), bp::std_out > output.get(), bp::std_err > errors.get(),
         bp::std_in < bp::null, bp::extend::on_exec_setup = [&](auto&) { limit_tool(tool); }, error);
     lock.unlock();
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
-                    fmt::format("cannot start {}: {}", program->string(), error.message()));
+                    fmt::format("cannot start {}: {}", program.string(), error.message()));
     const Ended ended = wait_for_end(tool, child, [] { return Ended::no; });
     const int status = child.native_exit_code();
     std::string text = written_to(output.get(), kMostOutput);
@@ -285,12 +283,11 @@ Expected<std::string> output_of(const Tool& tool) {
 }
 
 Expected<void> start_tool(const Tool& tool, std::chrono::milliseconds watched) {
-    const auto program = resolve(tool);
-    if (!program) return tl::unexpected(program.error());
+    const auto program = TRY(resolve(tool));
     std::error_code error;
     std::unique_lock lock(spawn_mutex);
     bp::child child(
-        bp::exe = program->string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
+        bp::exe = program.string(), bp::args = arguments(tool), bp::start_dir = tool.cwd.string(),
         environment_of(tool), (bp::std_out & bp::std_err) > bp::null, bp::std_in < bp::null,
         bp::extend::on_exec_setup =
             [](auto&) {
@@ -301,7 +298,7 @@ Expected<void> start_tool(const Tool& tool, std::chrono::milliseconds watched) {
     lock.unlock();
     if (error || !child.valid())
         return fail(ErrorKind::spawn,
-                    fmt::format("cannot start {}: {}", program->string(), error.message()));
+                    fmt::format("cannot start {}: {}", program.string(), error.message()));
     const auto until = std::chrono::steady_clock::now() + watched;
     while (child.running(error) && !error) {
         if (std::chrono::steady_clock::now() > until) {

@@ -27,13 +27,10 @@ using parsers::ModuleOutcome;
 Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& given, const std::string& keyword,
                                                      const std::vector<plan::Job>& planned_jobs,
                                                      std::optional<Milliseconds> timeout) {
-    const auto scratch = TemporaryFolder::create("collect");
-    if (!scratch) return tl::unexpected(scratch.error());
+    const auto scratch = TRY(TemporaryFolder::create("collect"));
     Ready ready = given;
-    if (auto isolated = Isolation::begin(ready, scratch->path(), scratch->path() / "modules",
-                                         [](std::string_view) {});
-        !isolated)
-        return tl::unexpected(isolated.error());
+    TRY(Isolation::begin(ready, scratch.path(), scratch.path() / "modules",
+                         [](std::string_view) {}));
     auto settings = ready.child;
     settings.collect_only = true;
     settings.keyword = keyword;
@@ -42,11 +39,15 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& given, const s
     std::vector<exec::Job> jobs;
     std::vector<parsers::ModuleRecord> records(planned_jobs.size());
     for (const auto& planned : planned_jobs) {
-        const fs::path folder = scratch->path() / "modules" / escaped_path(planned.module);
-        const plan::AttemptPaths paths{
-            folder / "log",           folder / "written/events", folder / "written/devices",
-            folder / "only", {}, 0, scratch->path()};
-        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
+        const fs::path folder = scratch.path() / "modules" / escaped_path(planned.module);
+        const plan::AttemptPaths paths{folder / "log",
+                                       folder / "written/events",
+                                       folder / "written/devices",
+                                       folder / "only",
+                                       {},
+                                       0,
+                                       scratch.path()};
+        TRY(write_attempt(planned, paths));
         jobs.push_back(child_job(ready, settings, planned, paths));
         jobs.back().common_env = common;
         jobs.back().timeout = timeout.value_or(jobs.back().timeout);

@@ -118,11 +118,10 @@ class Diagnosis {
 
     Expected<DiagnosisEnd> run() {
         // One after the other, so that the numbers of those that ran have no hole.
-        auto first = next_job();
-        if (!first) return tl::unexpected(first.error());
+        auto first = TRY(next_job());
         exec::Settings settings;
         settings.parallel = 1;
-        exec::run_jobs({std::move(**first)}, settings, clock_,
+        exec::run_jobs({std::move(*first)}, settings, clock_,
                        [&](const exec::RunEvent& event) { return on_event(event); });
         if (error_) return tl::unexpected(*error_);
         return end_;
@@ -162,7 +161,7 @@ class Diagnosis {
                                        0,
                                        folder};
         const plan::Job planned{of.module, {of.test.id}, 0};
-        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
+        TRY(write_attempt(planned, paths));
         const auto& child = children_.of(*step);
         exec::Job job = child_job(child.ready, child.ready.child, planned, paths);
         for (auto& variable : plan::variables_of(*step)) job.env.push_back(std::move(variable));
@@ -260,16 +259,14 @@ bool asks_for_diagnosis(const Ready& ready) {
 Expected<DiagnosisEnd> diagnose_failures(const Ready& ready, store::Store& store,
                                          const Execution& execution, const Clock& clock,
                                          const std::function<void(std::string_view)>& say) {
-    const auto run = store.load_run(execution.run.id);
-    if (!run) return tl::unexpected(run.error());
-    analysis::Way way = analysis::way_of(run->info);
-    auto work = find_work(store, execution, way);
-    if (!work) return tl::unexpected(work.error());
-    if (work->failures.empty()) return DiagnosisEnd{};
+    const auto run = TRY(store.load_run(execution.run.id));
+    analysis::Way way = analysis::way_of(run.info);
+    auto work = TRY(find_work(store, execution, way));
+    if (work.failures.empty()) return DiagnosisEnd{};
     say(fmt::format("diagnosis: {} for {}, one after the other",
-                    counted(static_cast<std::int64_t>(work->failures.size()), "test"),
-                    counted(work->failed, "failed test")));
-    return Diagnosis(ready, store, execution, clock, say, std::move(way), std::move(*work)).run();
+                    counted(static_cast<std::int64_t>(work.failures.size()), "test"),
+                    counted(work.failed, "failed test")));
+    return Diagnosis(ready, store, execution, clock, say, std::move(way), std::move(work)).run();
 }
 
 }  // namespace compat::run

@@ -116,7 +116,7 @@ class Jobs {
             ready_.settings.seeds() > 0 ? assignment.number : 0,
             folder};
         const plan::Job planned{module.path, assignment.only, 0};
-        if (auto made = write_attempt(planned, paths); !made) return tl::unexpected(made.error());
+        TRY(write_attempt(planned, paths));
         exec::Job job = child_job(ready_, ready_.child, planned, paths);
         job.common_env = common_;
         job.attempt = assignment.number;
@@ -164,11 +164,8 @@ Expected<std::vector<exec::Job>> first_jobs(Jobs& jobs, Recorder& recorder,
         return take(recorder.resume_module(place->second, std::move(module.attempts),
                                            module.diagnostics.size()));
     };
-    if (execution.resumed)
-        if (auto seen = store.each_module(execution.run.id, resume); !seen)
-            return tl::unexpected(seen.error());
-    for (Step& step : recorder.begin())
-        if (auto taken = take(std::move(step)); !taken) return tl::unexpected(taken.error());
+    if (execution.resumed) TRY(store.each_module(execution.run.id, resume));
+    for (Step& step : recorder.begin()) TRY(take(std::move(step)));
     return first;
 }
 
@@ -319,8 +316,7 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
         return with_resume_advice(closed.error(), execution);
     if (!closed) return tl::unexpected(executed.fatal_error.value_or(closed.error()));
 
-    if (auto reported = report_run(store, run, execution.extra); !reported)
-        return tl::unexpected(reported.error());
+    TRY(report_run(store, run, execution.extra));
     print_unexpected_passes(tally.unexpected_passes);
     for (const auto& [mark, tests] : tally.failed_on)
         print("failed by --fail-on {}: {}\n", mark, counted(tests, "test"));
@@ -360,10 +356,8 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
     Ready ready = prepared;
     std::vector<std::string> notes = execution.notes;
     const fs::path& folder = execution.run.folder;
-    if (auto isolated = Isolation::begin(ready, folder, folder / "modules",
-                                         [&](std::string_view line) { notes.emplace_back(line); });
-        !isolated)
-        return tl::unexpected(isolated.error());
+    TRY(Isolation::begin(ready, folder, folder / "modules",
+                         [&](std::string_view line) { notes.emplace_back(line); }));
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(open_run_log(folder),
                                                                   &std::fclose);
     display::Display display(display_options(execution.verbosity, ready.settings, run_log.get()),
@@ -375,18 +369,17 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
     // The event loop must not wait: a later tick stores what a busy database refuses.
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};
     store.set_patience(kEventLoopBusyTimeout);
-    auto first = first_jobs(jobs, recorder, display, store, execution);
-    if (!first) return tl::unexpected(first.error());
-    choose_fresh_jobs(*first, execution.past, ready.settings.jobs());
+    auto first = TRY(first_jobs(jobs, recorder, display, store, execution));
+    choose_fresh_jobs(first, execution.past, ready.settings.jobs());
     SharedByRuns& shared = *execution.shared;
     const bool is_first = !shared.preload;
     auto zygote =
-        zygote_for(ready, execution.run, jobs.common_env(), *first, execution.plan.modules, shared);
+        zygote_for(ready, execution.run, jobs.common_env(), first, execution.plan.modules, shared);
     if (is_first && shared.preload && !shared.preload->words.empty())
         display.say(printable(shared.preload->words));
     if (zygote && *zygote && shared.start_next) shared.start_next(*shared.preload);
-    const size_t jobs_at_first = first->size();
-    exec::RunFinished finished = zygote ? run_children(std::move(*first), jobs, ready, clock,
+    const size_t jobs_at_first = first.size();
+    exec::RunFinished finished = zygote ? run_children(std::move(first), jobs, ready, clock,
                                                        display, recorder, std::move(*zygote))
                                         : none_started(jobs_at_first, zygote.error().message);
     for (const auto& done : recorder.close_unfinished_modules()) display.module_done(done);

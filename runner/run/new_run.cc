@@ -130,27 +130,22 @@ Expected<std::string> usage_error(const Ready& ready, const plan::Job& module) {
 
 Expected<NewRun> open_new_run(const RunRequest& request, const config::Invocation& invocation,
                               const prepare::Say& say) {
-    auto from_user = parse_variables(request.env);
-    if (!from_user) return tl::unexpected(from_user.error());
-    auto selection = selection_of(request, invocation.passed_on);
-    if (!selection) return tl::unexpected(selection.error());
+    auto from_user = TRY(parse_variables(request.env));
+    auto selection = TRY(selection_of(request, invocation.passed_on));
     plan::Shard shard;
     if (!request.shard.empty()) {
-        const auto parsed = plan::parse_shard(request.shard);
-        if (!parsed) return tl::unexpected(parsed.error());
-        shard = *parsed;
+        const auto parsed = TRY(plan::parse_shard(request.shard));
+        shard = parsed;
     }
     auto ready =
-        open_suite(request.suite, invocation,
-                   request.discovery_printed ? prepare::Say([](std::string_view) {}) : say);
-    if (!ready) return tl::unexpected(ready.error());
-    ready->child.from_user = std::move(*from_user);
-    ready->child.keyword = request.keyword;
-    ready->child.maxfail = request.maxfail;
-    ready->diagnose = request.diagnose && asks_for_diagnosis(*ready);
-    auto expectations = open_expectations(*ready);
-    if (!expectations) return tl::unexpected(expectations.error());
-    return NewRun{std::move(*ready), std::move(*selection), shard, std::move(*expectations)};
+        TRY(open_suite(request.suite, invocation,
+                       request.discovery_printed ? prepare::Say([](std::string_view) {}) : say));
+    ready.child.from_user = std::move(from_user);
+    ready.child.keyword = request.keyword;
+    ready.child.maxfail = request.maxfail;
+    ready.diagnose = request.diagnose && asks_for_diagnosis(ready);
+    auto expectations = TRY(open_expectations(ready));
+    return NewRun{std::move(ready), std::move(selection), shard, std::move(expectations)};
 }
 
 store::SuitePast past_of_results(const fs::path& results, const std::string& suite,
@@ -203,16 +198,14 @@ Expected<void> check_pytest_options(const Ready& ready, const plan::Plan& plan) 
     const auto& smallest = *std::min_element(
         plan.jobs.begin(), plan.jobs.end(),
         [](const auto& a, const auto& b) { return a.source_bytes < b.source_bytes; });
-    const auto message = usage_error(ready, smallest);
-    if (!message) return tl::unexpected(message.error());
-    if (message->empty()) return {};
+    const auto message = TRY(usage_error(ready, smallest));
+    if (message.empty()) return {};
     Ready without_options = ready;
     without_options.child.options.clear();
     without_options.child.keyword.clear();
-    const auto same = usage_error(without_options, smallest);
-    if (!same) return tl::unexpected(same.error());
-    if (!same->empty()) return {};
-    return fail(ErrorKind::usage, *message,
+    const auto same = TRY(usage_error(without_options, smallest));
+    if (!same.empty()) return {};
+    return fail(ErrorKind::usage, message,
                 ready.child.options.empty()
                     ? "-k takes parts of names, and, or, not and parentheses"
                     : "arguments after -- go to pytest",
@@ -246,8 +239,7 @@ Expected<store::RunInfo> info_of_new_run(const NewRun& fresh, const RunRequest& 
     auto entries = fresh.expectations.entries;
     // The results of such a run are no verdicts: nothing can be expected of them.
     if (!info.gives_verdicts()) entries.clear();
-    if (auto marked = mark_selected(entries, fresh.ready, fresh.selection); !marked)
-        return tl::unexpected(marked.error());
+    TRY(mark_selected(entries, fresh.ready, fresh.selection));
     info.expectations_file = fresh.expectations.file.string();
     info.expectations = analysis::to_stored(entries);
     return info;

@@ -24,18 +24,16 @@ constexpr std::int64_t kFreePart = 10;
 // VACUUM and not SQLite's incremental one: that would have to be chosen when the database is made,
 // and moves pages at every deletion without putting rows in order.
 Expected<void> shrink_database(store::Store& store, const fs::path& results) {
-    const auto before = store::space_of(store);
-    if (!before) return tl::unexpected(before.error());
-    if (before->free_bytes * kFreePart < before->bytes) return {};
-    const auto runs = store.runs();
-    if (!runs) return tl::unexpected(runs.error());
+    const auto before = TRY(store::space_of(store));
+    if (before.free_bytes * kFreePart < before.bytes) return {};
+    const auto runs = TRY(store.runs());
     const std::string left =
         fmt::format("{} of the database are free for later runs",
-                    format_size(static_cast<std::uint64_t>(before->free_bytes)));
-    const auto going = std::find_if(runs->begin(), runs->end(), [&](const auto& run) {
+                    format_size(static_cast<std::uint64_t>(before.free_bytes)));
+    const auto going = std::find_if(runs.begin(), runs.end(), [&](const auto& run) {
         return !(run.end && run.end->complete) && archive::RunLock::is_held(results / run.folder);
     });
-    if (going != runs->end()) {
+    if (going != runs.end()) {
         print("{}: {} is running, so the file does not shrink now\n", left, going->id);
         return {};
     }
@@ -47,7 +45,7 @@ Expected<void> shrink_database(store::Store& store, const fs::path& results) {
     if (!shrunk) return shrunk;
     return store::space_of(store).map([&](const store::DatabaseSpace& after) {
         print("database: {}, was {}\n", format_size(static_cast<std::uint64_t>(after.bytes)),
-              format_size(static_cast<std::uint64_t>(before->bytes)));
+              format_size(static_cast<std::uint64_t>(before.bytes)));
     });
 }
 
@@ -60,16 +58,14 @@ void print_run_to_delete(const archive::RunToDelete& run, std::string_view what)
 
 Expected<void> delete_runs(archive::OpenResults& store, const fs::path& results,
                            const std::vector<archive::RunToDelete>& runs) {
-    if (auto tidied = archive::tidy_results(store, results); !tidied) return tidied;
+    TRY(archive::tidy_results(store, results));
     std::uint64_t bytes = 0;
     for (const auto& run : runs) {
-        const auto deleted =
-            retry_while_busy(store, [&] { return archive::delete_run(store, results, run.run); });
-        if (!deleted) return deleted;
+        TRY(retry_while_busy(store, [&] { return archive::delete_run(store, results, run.run); }));
         print_run_to_delete(run, "deleted");
         bytes += run.bytes;
     }
-    if (auto tidied = archive::tidy_results(store, results); !tidied) return tidied;
+    TRY(archive::tidy_results(store, results));
     print("{} deleted, {} of files freed\n", counted(static_cast<long>(runs.size()), "run"),
           format_size(bytes));
     return retry_while_busy(store, [&] { return store::delete_unused(store); }).and_then([&] {

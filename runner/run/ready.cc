@@ -24,18 +24,14 @@ using config::Setting;
 
 Expected<Ready> open_suite(const std::string& name, const config::Invocation& invocation,
                            const prepare::Say& say) {
-    auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
+    auto share = TRY(prepare::find_share());
     Ready ready;
-    ready.share = *share;
-    const auto shipped = prepare::shipped_suites(*share);
-    auto suite = suites::load_suite(prepare::find_suite(name, *share), shipped);
-    if (!suite) return tl::unexpected(suite.error());
-    ready.suite = std::move(*suite);
+    ready.share = share;
+    const auto shipped = prepare::shipped_suites(share);
+    auto suite = TRY(suites::load_suite(prepare::find_suite(name, share), shipped));
+    ready.suite = std::move(suite);
     remember_secrets(ready.suite.env);
-    auto settings = config::Settings::resolve(invocation, &ready.suite);
-    if (!settings) return tl::unexpected(settings.error());
-    ready.settings = std::move(*settings);
+    ready.settings = TRY(config::Settings::resolve(invocation, &ready.suite));
     take_device_settings(ready.child, ready.settings);
     const auto framework = framework_of(ready.settings.text(Setting::framework)).value();
     const bool both_python =
@@ -110,10 +106,8 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     prepare::Options options = prepare_options(ready.settings);
     options.source_only = need == Need::modules;
     const prepare::Cache cache(ready.settings.text(Setting::cache));
-    auto prepared = known ? Expected<prepare::Prepared>(*known)
-                          : prepare::prepare(ready.suite, options, ready.share, cache, say);
-    if (!prepared) return tl::unexpected(prepared.error());
-    ready.prepared = std::move(*prepared);
+    ready.prepared = TRY(known ? Expected<prepare::Prepared>(*known)
+                               : prepare::prepare(ready.suite, options, ready.share, cache, say));
     if (!options.shim) ready.prepared.shim_library.clear();
 
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -127,10 +121,9 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
     child.threads = std::max(1, cores / ready.settings.jobs());
     child.inherited = inherited_environment();
     if (need == Need::children && ready.settings.text(Setting::isolation) == "sandbox")
-        if (auto works = check_sandbox(); !works) return works;
-    if (auto checked = check_simulation(ready, need); !checked) return checked;
-    if (need == Need::children)
-        if (auto chosen = choose_device(ready, say); !chosen) return chosen;
+        TRY(check_sandbox());
+    TRY(check_simulation(ready, need));
+    if (need == Need::children) TRY(choose_device(ready, say));
     choose_redirection(ready, say);
     ready.given_variables = child.from_user;
     ready.given_options = child.options;

@@ -38,17 +38,14 @@ struct LoadedRun {
 Expected<LoadedRun> load_with_command(const store::Store& store, const fs::path& results,
                                       const std::string& id, const config::Invocation& now,
                                       int verbosity, const ParseCommand& parse) {
-    auto loaded = store.load_run(id);
-    if (!loaded) return tl::unexpected(loaded.error());
+    auto loaded = TRY(store.load_run(id));
     LoadedRun loaded_run;
-    loaded_run.stored = std::move(*loaded);
+    loaded_run.stored = std::move(loaded);
     const store::RunInfo& info = loaded_run.stored.info;
     loaded_run.run = {id, results, results / info.folder, info.started};
-    auto command = parse_run_command(info, now, parse);
-    if (!command) return tl::unexpected(command.error());
-    loaded_run.invocation = {
-        std::move(command->flags), now.argv, std::move(command->passed_on), {}};
-    loaded_run.request = std::move(command->request);
+    auto command = TRY(parse_run_command(info, now, parse));
+    loaded_run.invocation = {std::move(command.flags), now.argv, std::move(command.passed_on), {}};
+    loaded_run.request = std::move(command.request);
     loaded_run.request.verbosity = verbosity;
     return loaded_run;
 }
@@ -70,10 +67,9 @@ Expected<OpenRun> open_stored(archive::OpenResults store, const fs::path& result
 }
 
 Expected<OpenRun> open_shard(const archive::ShardFolder& shard) {
-    auto lock = archive::RunLock::acquire(shard.folder);
-    if (!lock) return tl::unexpected(lock.error());
+    auto lock = TRY(archive::RunLock::acquire(shard.folder));
     return archive::load_shard(shard.folder).map([&](store::Store&& store) {
-        return OpenRun{shard.info.id, std::move(*lock), archive::OpenResults(std::move(store))};
+        return OpenRun{shard.info.id, std::move(lock), archive::OpenResults(std::move(store))};
     });
 }
 
@@ -85,10 +81,9 @@ Expected<OpenRun> open_run(const fs::path& results, const std::string& name) {
     };
     if (auto existing = archive::existing_results(results); !existing)
         return shard_or(existing.error());
-    auto store = archive::open_results(results);
-    if (!store) return tl::unexpected(store.error());
-    const auto id = store->find_run(name);
-    return id ? open_stored(std::move(*store), results, *id) : shard_or(id.error());
+    auto store = TRY(archive::open_results(results));
+    const auto id = store.find_run(name);
+    return id ? open_stored(std::move(store), results, *id) : shard_or(id.error());
 }
 
 void end_survivors(const archive::RunFolder& run) {
@@ -106,8 +101,7 @@ Expected<StoredCommand> parse_run_command(const store::RunInfo& info, const conf
     if (info.rerun_argv.empty())
         return fail(ErrorKind::usage, "this run was imported: there is no command to run again", {},
                     info.id);
-    auto before = parse(info.rerun_argv);
-    if (!before) return before;
+    auto before = TRY(parse(info.rerun_argv));
     // Values of secrets are not stored; whoever runs it again has them in the environment.
     for (const auto& [name, value] : info.env)
         if (value.find(kMasked) != std::string::npos && !std::getenv(name.c_str()))
@@ -116,12 +110,12 @@ Expected<StoredCommand> parse_run_command(const store::RunInfo& info, const conf
                 "note: {} was set for that run, and its value is not stored: where --env gave it, "
                 "set it in the environment\n",
                 printable(name));
-    for (const auto& word : before->passed_on)
+    for (const auto& word : before.passed_on)
         if (word.find(kMasked) != std::string::npos)
             return fail(ErrorKind::usage,
                         fmt::format("the argument {} was a secret and is not stored", word),
                         "run the suite again instead", info.id);
-    for (const auto& [setting, text] : now.flags) before->flags[setting] = text;
+    for (const auto& [setting, text] : now.flags) before.flags[setting] = text;
     return before;
 }
 
@@ -134,51 +128,45 @@ Expected<ExitCode> continue_run(Expected<OpenRun> opened, const fs::path& result
     };
     if (!opened) return tl::unexpected(opened.error());
     store::Store* const store = &opened->store;
-    auto loaded_run = load_with_command(*store, results, opened->id, invocation, verbosity, parse);
-    if (!loaded_run) return tl::unexpected(loaded_run.error());
-    if (loaded_run->stored.end && loaded_run->stored.end->complete)
+    auto loaded_run =
+        TRY(load_with_command(*store, results, opened->id, invocation, verbosity, parse));
+    if (loaded_run.stored.end && loaded_run.stored.end->complete)
         return fail(ErrorKind::usage, "this run is complete: there is nothing to resume",
-                    "run a part of it again with `runner rerun`", loaded_run->run.id);
-    auto plan = archive::read_plan(loaded_run->run);
-    if (!plan) return tl::unexpected(plan.error());
-    end_survivors(loaded_run->run);
+                    "run a part of it again with `runner rerun`", loaded_run.run.id);
+    auto plan = TRY(archive::read_plan(loaded_run.run));
+    end_survivors(loaded_run.run);
 
-    auto from_user = parse_variables(loaded_run->request.env);
-    if (!from_user) return tl::unexpected(from_user.error());
-    auto ready = open_suite(loaded_run->request.suite, loaded_run->invocation, say);
-    if (!ready) return tl::unexpected(ready.error());
-    ready->child.from_user = std::move(*from_user);
-    ready->child.keyword = plan->keyword;
-    ready->child.maxfail = plan->maxfail;
-    ready->diagnose = loaded_run->stored.info.diagnose;
-    if (auto made = make_ready(*ready, Need::children, say); !made)
-        return tl::unexpected(made.error());
+    auto from_user = TRY(parse_variables(loaded_run.request.env));
+    auto ready = TRY(open_suite(loaded_run.request.suite, loaded_run.invocation, say));
+    ready.child.from_user = std::move(from_user);
+    ready.child.keyword = plan.keyword;
+    ready.child.maxfail = plan.maxfail;
+    ready.diagnose = loaded_run.stored.info.diagnose;
+    TRY(make_ready(ready, Need::children, say));
 
     Execution execution;
-    execution.run = loaded_run->run;
-    execution.plan = std::move(*plan);
+    execution.run = loaded_run.run;
+    execution.plan = std::move(plan);
     execution.verbosity = verbosity;
     execution.resumed = true;
-    execution.shard = loaded_run->stored.info.shard;
-    if (loaded_run->stored.end) execution.earlier_writes = loaded_run->stored.end->writes;
-    execution.seconds_before = loaded_run->stored.duration_s;
-    execution.expectations = analysis::expectations_of(loaded_run->stored.info);
-    const store::RunInfo& info = loaded_run->stored.info;
+    execution.shard = loaded_run.stored.info.shard;
+    if (loaded_run.stored.end) execution.earlier_writes = loaded_run.stored.end->writes;
+    execution.seconds_before = loaded_run.stored.duration_s;
+    execution.expectations = analysis::expectations_of(loaded_run.stored.info);
+    const store::RunInfo& info = loaded_run.stored.info;
     execution.notes.push_back("resuming " + info.id);
-    if (info.torch != ready->prepared.environment.torch_version ||
-        info.commit != ready->prepared.source.commit)
+    if (info.torch != ready.prepared.environment.torch_version ||
+        info.commit != ready.prepared.source.commit)
         execution.notes.push_back("the suite's source or torch has changed since this run began");
-    execution.past = store->past_of(ready->suite.name).value_or(store::SuitePast{});
+    execution.past = store->past_of(ready.suite.name).value_or(store::SuitePast{});
     std::vector<std::string> modules;  // the runner may have died before it had planned them
     for (const auto& module : execution.plan.modules) modules.push_back(module.path);
     exec::block_termination_signals();  // an interrupt from here on is stored
-    const auto reopened =
-        archive::record_reopened(execution.run.folder)
+    TRY(archive::record_reopened(execution.run.folder)
             .and_then([&] { return store->reopen_run(execution.run.id); })
             .and_then([&] { return store->plan_modules(execution.run.id, modules); })
-            .and_then([&] { return archive::store_recorded(*store, execution.run.folder); });
-    if (!reopened) return tl::unexpected(reopened.error());
-    return execute_run(*ready, *store, execution).map([](const ExecutionResult& executed) {
+            .and_then([&] { return archive::store_recorded(*store, execution.run.folder); }));
+    return execute_run(ready, *store, execution).map([](const ExecutionResult& executed) {
         return executed.code;
     });
 }
@@ -193,9 +181,8 @@ Expected<ExitCode> resume_shard(const archive::ShardFolder& shard, const fs::pat
 
 Expected<ExitCode> resume_run(const ResumeRequest& request, const config::Invocation& invocation,
                               const ParseCommand& parse) {
-    const auto results = config::results_folder(invocation);
-    if (!results) return tl::unexpected(results.error());
-    return continue_run(open_run(*results, request.run), *results, request.verbosity, invocation,
+    const auto results = TRY(config::results_folder(invocation));
+    return continue_run(open_run(results, request.run), results, request.verbosity, invocation,
                         parse);
 }
 
@@ -204,15 +191,13 @@ Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& 
     if (!request.failed && !request.flaky && !request.not_run)
         return fail(ErrorKind::usage, "rerun: no tests are selected",
                     "use --failed, --flaky or --not-run, or several of them");
-    const auto results = config::results_folder(invocation).and_then(archive::existing_results);
-    if (!results) return tl::unexpected(results.error());
-    auto store = archive::open_results(*results);
+    const auto results =
+        TRY(config::results_folder(invocation).and_then(archive::existing_results));
+    auto store = archive::open_results(results);
     if (!store) return tl::unexpected(store.error());
-    const auto id = archive::find_run(*store, *results, request.run);
-    if (!id) return tl::unexpected(id.error());
+    const auto id = TRY(archive::find_run(*store, results, request.run));
     auto loaded_run =
-        load_with_command(*store, *results, *id, invocation, request.verbosity, parse);
-    if (!loaded_run) return tl::unexpected(loaded_run.error());
+        TRY(load_with_command(*store, results, id, invocation, request.verbosity, parse));
 
     std::set<std::string> targets;
     const auto add_targets = [&](const store::StoredModule& module) -> Expected<void> {
@@ -232,13 +217,12 @@ Expected<ExitCode> rerun(const RerunRequest& request, const config::Invocation& 
         }
         return {};
     };
-    if (auto seen = store->each_module(*id, add_targets); !seen)
-        return tl::unexpected(seen.error());
+    TRY(store->each_module(id, add_targets));
     if (targets.empty())
         return fail(ErrorKind::nothing_selected, "that run has no such tests", {},
-                    loaded_run->run.id);
-    loaded_run->request.targets.assign(targets.begin(), targets.end());
-    return run_suite(loaded_run->request, loaded_run->invocation, once);
+                    loaded_run.run.id);
+    loaded_run.request.targets.assign(targets.begin(), targets.end());
+    return run_suite(loaded_run.request, loaded_run.invocation, once);
 }
 
 }  // namespace compat::run

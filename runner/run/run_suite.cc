@@ -62,7 +62,7 @@ Expected<plan::Plan> plan_checked(const NewRun& fresh, const RunRequest& request
 
 // Makes the run's folder, for this process alone.
 Expected<archive::RunLock> claim_folder(const archive::RunFolder& run, bool is_part) {
-    if (auto made = make_directories(run.folder); !made) return tl::unexpected(made.error());
+    TRY(make_directories(run.folder));
     auto lock = archive::RunLock::acquire(run.folder);
     if (lock && is_part && archive::has_record(run.folder))
         return fail(ErrorKind::usage, "another runner began this shard meanwhile",
@@ -99,24 +99,21 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     };
 
     // Possible errors are checked before anything is written or takes long.
-    auto fresh = open_new_run(request, invocation, say);
-    if (!fresh) return tl::unexpected(fresh.error());
-    if (request.dry_run) return dry_run(*fresh, request, say);
-    Ready& ready = fresh->ready;
+    auto fresh = TRY(open_new_run(request, invocation, say));
+    if (request.dry_run) return dry_run(fresh, request, say);
+    Ready& ready = fresh.ready;
     const bool is_shard = !request.shard.empty();
     const fs::path results = fs::absolute(ready.settings.text(Setting::results));
     auto store = is_shard ? archive::open_shard_results(results) : archive::open_results(results);
     if (!store) return tl::unexpected(store.error());
     const auto shared = request.shared ? request.shared : std::make_shared<SharedByRuns>();
-    if (auto made = make_ready(ready, Need::children, say, shared->prepared); !made)
-        return tl::unexpected(made.error());
+    TRY(make_ready(ready, Need::children, say, shared->prepared));
     std::vector<std::string> notes;
     store::SuitePast past = is_shard
                                 ? past_of_results(results, ready.suite.name, notes)
                                 // A database that cannot be read is no reason not to run.
                                 : store->past_of(ready.suite.name).value_or(store::SuitePast{});
-    auto planned = plan_checked(*fresh, request, past);
-    if (!planned) return tl::unexpected(planned.error());
+    auto planned = TRY(plan_checked(fresh, request, past));
 
     const archive::RunFolder run = folder_of_new_run(request, series_of(ready), results);
     if (request.on_begin) request.on_begin(run.id);
@@ -124,33 +121,29 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
         if (auto note = site::note_of_later_run(*store, series_of(ready), run.started);
             !note.empty())
             notes.push_back(std::move(note));
-    archive::RunPlan plan = run_plan_of(*fresh, request);
-    for (auto& job : planned->jobs)
+    archive::RunPlan plan = run_plan_of(fresh, request);
+    for (auto& job : planned.jobs)
         plan.modules.push_back({std::move(job.module), std::move(job.only)});
-    std::move(planned->notes.begin(), planned->notes.end(), std::back_inserter(notes));
-    const auto lock = claim_folder(run, request.part.has_value());
-    if (!lock) return tl::unexpected(lock.error());
-    auto info = info_of_new_run(*fresh, request, invocation, run);
-    if (!info) return tl::unexpected(info.error());
-    info->plan = planned->id;
-    if (!fresh->expectations.note.empty()) notes.push_back(fresh->expectations.note);
+    std::move(planned.notes.begin(), planned.notes.end(), std::back_inserter(notes));
+    const auto lock = TRY(claim_folder(run, request.part.has_value()));
+    auto info = TRY(info_of_new_run(fresh, request, invocation, run));
+    info.plan = planned.id;
+    if (!fresh.expectations.note.empty()) notes.push_back(fresh.expectations.note);
     exec::block_termination_signals();  // an interrupt from here on is stored
-    if (auto begun = begin_run(*store, run, plan, *info); !begun)
-        return tl::unexpected(begun.error());
-    const auto executed = execute_run(ready, *store,
-                                      {.run = run,
-                                       .plan = std::move(plan),
-                                       .notes = std::move(notes),
-                                       .past = std::move(past),
-                                       .verbosity = request.verbosity,
-                                       .keep_empty = request.keep_empty || is_shard,
-                                       .shard = request.shard,
-                                       .extra = extra_reports(request, ready.settings),
-                                       .expectations = analysis::expectations_of(*info),
-                                       .shared = shared});
-    if (!executed) return tl::unexpected(executed.error());
-    if (!executed->stored) return RunResult{executed->code, {}, {}};
-    return RunResult{executed->code, run.id, std::move(*store), executed->unmatched};
+    TRY(begin_run(*store, run, plan, info));
+    const auto executed = TRY(execute_run(ready, *store,
+                                          {.run = run,
+                                           .plan = std::move(plan),
+                                           .notes = std::move(notes),
+                                           .past = std::move(past),
+                                           .verbosity = request.verbosity,
+                                           .keep_empty = request.keep_empty || is_shard,
+                                           .shard = request.shard,
+                                           .extra = extra_reports(request, ready.settings),
+                                           .expectations = analysis::expectations_of(info),
+                                           .shared = shared}));
+    if (!executed.stored) return RunResult{executed.code, {}, {}};
+    return RunResult{executed.code, run.id, std::move(*store), executed.unmatched};
 }
 
 namespace {
@@ -179,16 +172,14 @@ Expected<ExitCode> run_repeated(RunRequest request, const config::Invocation& in
     analysis::Comparison compared;
     for (int i = 1; i <= request.repeat; ++i) {
         if (request.verbosity >= 0) print("\nrun {} of {}\n", i, request.repeat);
-        const auto result = once(request, invocation);
-        if (!result) return tl::unexpected(result.error());
-        codes.push_back(result->code);
+        const auto result = TRY(once(request, invocation));
+        codes.push_back(result.code);
         const size_t run = compared.add_run();
-        if (result->id.empty() || result->code == ExitCode::interrupted) break;
-        if (request.repeat_of.empty()) request.repeat_of = result->id;
+        if (result.id.empty() || result.code == ExitCode::interrupted) break;
+        if (request.repeat_of.empty()) request.repeat_of = result.id;
         request.discovery_printed = request.options_checked = true;
-        const auto verdicts = result->store->verdicts(result->id);
-        if (!verdicts) return tl::unexpected(verdicts.error());
-        for (const auto& verdict : *verdicts) compared.add(run, verdict.test, verdict.state);
+        const auto verdicts = TRY(result.store->verdicts(result.id));
+        for (const auto& verdict : verdicts) compared.add(run, verdict.test, verdict.state);
     }
     print_noise(compared);
     return worst(codes);

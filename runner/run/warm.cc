@@ -112,10 +112,8 @@ Expected<std::optional<exec::Zygote>> zygote_for(
         forks < 2 || !exec::process_table().adopt_orphans())
         return std::nullopt;
     if (!shared.preload) {
-        auto preload = ready.suite.preload ? Preload{*ready.suite.preload, {}}
-                                           : derived_preload(ready, common, modules);
-        if (!preload) return tl::unexpected(preload.error());
-        shared.preload = std::move(*preload);
+        shared.preload = TRY(ready.suite.preload ? Preload{*ready.suite.preload, {}}
+                                                 : derived_preload(ready, common, modules));
     }
     if (shared.preload->names.empty()) return std::nullopt;
     exec::Zygote zygote;

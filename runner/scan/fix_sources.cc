@@ -51,11 +51,10 @@ Expected<FixResult> parse_fix_result(const std::string& output) {
 Expected<FixResult> fix_sources(const FixRequest& request, const config::Settings& settings,
                                 const prepare::Share& share, const prepare::Say& say) {
     const fs::path scanner = share.harness / "scan";
-    const auto python =
+    const auto python = TRY(
         prepare::tool_python("scan", scanner / "requirements.txt", run::prepare_options(settings),
-                             prepare::Cache(settings.text(Setting::cache)), say);
-    if (!python) return tl::unexpected(python.error());
-    prepare::Tool tool{{python->string(), "-I", scanner.string(), "--fix", request.torch}};
+                             prepare::Cache(settings.text(Setting::cache)), say));
+    prepare::Tool tool{{python.string(), "-I", scanner.string(), "--fix", request.torch}};
     if (request.write) tool.argv.emplace_back("--write");
     if (!request.device.empty()) tool.argv.push_back("--device=" + request.device);
     tool.argv.emplace_back("--");

@@ -24,14 +24,12 @@ Expected<analysis::CudaScan> scan_sources(const Sources& sources, const prepare:
     prepare::Tool tool{{sources.python, "-I", (share.harness / "scan").string()}};
     tool.argv.insert(tool.argv.end(), sources.paths.begin(), sources.paths.end());
     tool.limit_s = sources.limit_s;
-    const auto output = prepare::output_of(tool);
-    if (!output) return tl::unexpected(output.error());
-    auto scan = analysis::parse_cuda_scan(*output);
-    if (!scan) return scan;
-    if (scan->files == 0 && scan->unread.empty())
+    const auto output = TRY(prepare::output_of(tool));
+    auto scan = TRY(analysis::parse_cuda_scan(output));
+    if (scan.files == 0 && scan.unread.empty())
         return fail(ErrorKind::usage, "scan: there are no Python files under these paths",
                     "hidden folders, virtual environments and __pycache__ are skipped");
-    if (!sources.torch.empty()) analysis::limit_to_torch(*scan, sources.torch);
+    if (!sources.torch.empty()) analysis::limit_to_torch(scan, sources.torch);
     return scan;
 }
 

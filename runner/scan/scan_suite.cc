@@ -27,22 +27,19 @@ Expected<void> add_records(const store::Store& store, const fs::path& folder, co
 
 Expected<analysis::CudaScan> scan_run(const store::Store& store, const fs::path& results,
                                       const store::RunInfo& info, bool marks) {
-    const auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
+    const auto share = TRY(prepare::find_share());
     const std::string root = info.root;
     std::error_code error;
     if (!fs::is_directory(root, error))
         return fail(ErrorKind::environment, fmt::format("{} is not there any more", root));
     const std::string python = fs::exists(info.python, error) ? info.python : "python3";
-    auto scan = scan_sources({{root}, python, info.torch, kSuiteScanSeconds}, *share);
-    if (!scan) return scan;
+    auto scan = TRY(scan_sources({{root}, python, info.torch, kSuiteScanSeconds}, share));
     if (marks) {
-        RecordsOfScan records({root}, *scan);
-        if (auto added = add_records(store, results / info.folder, info.id, records); !added)
-            return tl::unexpected(added.error());
-        records.mark(*scan);
+        RecordsOfScan records({root}, scan);
+        TRY(add_records(store, results / info.folder, info.id, records));
+        records.mark(scan);
     }
-    for (analysis::CudaSite& site : scan->sites)
+    for (analysis::CudaSite& site : scan.sites)
         site.file = fs::path(site.file).lexically_relative(root).string();
     return scan;
 }

@@ -384,7 +384,7 @@ HttpServer::~HttpServer() = default;
 Expected<HttpServer> HttpServer::listen(const std::string& host, std::uint16_t port,
                                         ServerLimits limits) {
     auto impl = std::make_unique<Impl>(host, limits);
-    if (auto listening = impl->listen(port); !listening) return tl::unexpected(listening.error());
+    TRY(impl->listen(port));
     return HttpServer(std::move(impl));
 }
 

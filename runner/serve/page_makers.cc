@@ -96,16 +96,15 @@ Expected<store::Store> PageMakers::open() const {
 Expected<MadePage> PageMakers::runs() const {
     const auto store = open();
     if (!store) return tl::unexpected(store.error());
-    const auto stored = store->runs();
-    if (!stored) return tl::unexpected(stored.error());
-    std::vector<reports::ListedRun> listed(std::min(stored->size(), kListedRuns));
+    const auto stored = TRY(store->runs());
+    std::vector<reports::ListedRun> listed(std::min(stored.size(), kListedRuns));
     struct Past {
         std::string id, repeat_of;
         Subset subset;
     };
     std::map<store::ComparableKey, std::list<Past>> complete_runs;  // newest first
-    for (std::size_t i = stored->size(); i-- > 0;) {                // oldest first
-        const store::RunSummary& run = (*stored)[i];
+    for (std::size_t i = stored.size(); i-- > 0;) {                 // oldest first
+        const store::RunSummary& run = stored[i];
         std::list<Past>& past = complete_runs[store::comparable_key(run)];
         const auto baseline = store::baseline_among(past, run);
         const bool complete = run.end && run.end->complete;
@@ -126,16 +125,13 @@ Expected<MadePage> PageMakers::runs() const {
 }
 
 Expected<MadePage> PageMakers::run(const std::string& name) const {
-    const auto store = open();
-    if (!store) return tl::unexpected(store.error());
-    const auto id = archive::find_run(*store, results_, name);
-    if (!id) return tl::unexpected(id.error());
-    if (*id != name) return redirection_to(run_address(*id));
-    const fs::path folder = results_ / run_folder_name(*id);
-    PageBuilder builder(run_address(*id));
+    const auto store = TRY(open());
+    const auto id = TRY(archive::find_run(store, results_, name));
+    if (id != name) return redirection_to(run_address(id));
+    const fs::path folder = results_ / run_folder_name(id);
+    PageBuilder builder(run_address(id));
     builder.watch({folder});
-    const auto stored = store->load_run(*id);
-    if (!stored) return tl::unexpected(stored.error());
+    const auto stored = TRY(store.load_run(id));
     std::unique_ptr<reports::Renderer> renderer;
     const run::RunReceiver receiver{
         [&](reports::ReportModel& model, reports::PageSources sources) -> Expected<void> {
@@ -153,27 +149,25 @@ Expected<MadePage> PageMakers::run(const std::string& name) const {
         /*end=*/[] {},
         /*may_copy=*/false};
     // The addresses of a run's files are as in its folder.
-    return run::visit_run(*store, results_, *stored, folder, receiver)
+    return run::visit_run(store, results_, stored, folder, receiver)
         .map([&](const reports::ReportModel&) { return std::move(builder.page); });
 }
 
 Expected<MadePage> PageMakers::comparison(const std::string& baseline,
                                           const std::string& run) const {
-    const auto store = open();
-    if (!store) return tl::unexpected(store.error());
+    const auto store = TRY(open());
     PageBuilder builder(comparison_address(baseline, run));
     std::vector<std::string> ids;
     std::vector<fs::path> folders;
     for (const std::string& name : {baseline, run}) {
-        const auto id = archive::find_run(*store, results_, name);
-        if (!id) return tl::unexpected(id.error());
-        ids.push_back(*id);
-        folders.push_back(results_ / run_folder_name(*id));
+        const auto id = TRY(archive::find_run(store, results_, name));
+        ids.push_back(id);
+        folders.push_back(results_ / run_folder_name(id));
     }
     if (ids[0] != baseline || ids[1] != run)
         return redirection_to(comparison_address(ids[0], ids[1]));
     builder.watch(std::move(folders));
-    const compare::RunDatabase database{*store, results_};
+    const compare::RunDatabase database{store, results_};
     return compare::compare(database, database, {ids, compare::Chosen::by_past, {}})
         .map([&](const reports::CompareView& view) {
             reports::compare_parts(view, builder.sink());
@@ -184,18 +178,16 @@ Expected<MadePage> PageMakers::comparison(const std::string& baseline,
 Expected<MadePage> PageMakers::test(const std::string& id) const {
     const auto store = open();
     if (!store) return tl::unexpected(store.error());
-    auto entries = store->case_history(id);
-    if (!entries) return tl::unexpected(entries.error());
-    if (entries->empty())
+    auto entries = TRY(store->case_history(id));
+    if (entries.empty())
         return fail(ErrorKind::usage, fmt::format("no stored run has the test {}", id),
                     "the list of runs leads to each run's tests");
-    if (entries->size() > kListedResults) entries->resize(kListedResults);
+    if (entries.size() > kListedResults) entries.resize(kListedResults);
     const std::vector<std::string> secrets = own_secret_values();
     std::vector<reports::ListedResult> results;
-    for (const store::HistoryEntry& entry : *entries) {
-        const auto run = store->load_run(entry.run);
-        if (!run) return tl::unexpected(run.error());
-        const store::RunInfo& info = run->info;
+    for (const store::HistoryEntry& entry : entries) {
+        const auto run = TRY(store->load_run(entry.run));
+        const store::RunInfo& info = run.info;
         results.push_back(
             {entry.run, run_address(entry.run) + "#/test/" + encoded_component(id), entry.started,
              info.series, display::describe_way(info), entry.state, entry.duration_s,
@@ -205,10 +197,9 @@ Expected<MadePage> PageMakers::test(const std::string& id) const {
 }
 
 Expected<MadePage> PageMakers::gap_log() const {
-    const auto store = open();
-    if (!store) return tl::unexpected(store.error());
+    const auto store = TRY(open());
     // Addresses are as in the results folder: a link to runs/ID/source leads from /gaps/ there.
-    return reports::current_gaps(*store, results_, results_ / "gaps", /*may_copy=*/false)
+    return reports::current_gaps(store, results_, results_ / "gaps", /*may_copy=*/false)
         .map([](const std::vector<reports::GapView>& gaps) {
             PageBuilder builder("/gaps/");
             reports::gap_log_parts(gaps, builder.sink());
@@ -218,12 +209,11 @@ Expected<MadePage> PageMakers::gap_log() const {
 }
 
 Expected<MadePage> PageMakers::site(const std::string& name) const {
-    const auto store = open();
-    if (!store) return tl::unexpected(store.error());
+    const auto store = TRY(open());
     PageBuilder builder("/site/" + name + "/");
     builder.watch({results_ / "latest"});  // changes with each run that ends
-    const auto read = store->snapshot([&]() -> Expected<void> {
-        auto site = site::SiteReader::open(*store, results_);
+    const auto read = store.snapshot([&]() -> Expected<void> {
+        auto site = site::SiteReader::open(store, results_);
         if (!site) return tl::unexpected(site.error());
         if (name == "index.html")
             return site->matrix().map(

@@ -24,9 +24,8 @@ Expected<void> add_error(const store::Store& store, const Series& series, const 
                          BlameColumn& column) {
     for (std::size_t i = test.entries.size(); i-- > 0;) {
         if (analysis::kind_of(test.entries[i].state) != analysis::StateKind::broken) continue;
-        const auto detail = store::result_details(store, std::span(&test.results[i], 1));
-        if (!detail) return tl::unexpected(detail.error());
-        const store::ResultDetail& found = detail->front();
+        const auto detail = TRY(store::result_details(store, std::span(&test.results[i], 1)));
+        const store::ResultDetail& found = detail.front();
         column.error = mask_secrets(found.key_line.empty() ? found.reason : found.key_line,
                                     own_secret_values());
         column.error_run = series.runs[test.entries[i].run].id;
@@ -47,13 +46,9 @@ Expected<BlameColumn> column_of(const store::Store& store, const Series& series,
     column.newest = described(series.runs[test.entries.back().run]);
     if (const auto run = column.ledger.last_good) column.last_good = described(series.runs[*run]);
     if (const auto run = column.ledger.first_bad) column.first_bad = described(series.runs[*run]);
-    if (column.last_good && column.first_bad) {
-        auto changed = changed_between(store, column.last_good->id, column.first_bad->id);
-        if (!changed) return tl::unexpected(changed.error());
-        column.changed = std::move(*changed);
-    }
-    if (auto added = add_error(store, series, test, column); !added)
-        return tl::unexpected(added.error());
+    if (column.last_good && column.first_bad)
+        column.changed = TRY(changed_between(store, column.last_good->id, column.first_bad->id));
+    TRY(add_error(store, series, test, column));
     return column;
 }
 
@@ -61,9 +56,8 @@ Expected<BlameColumn> column_of(const store::Store& store, const Series& series,
 
 Expected<std::optional<BlameColumn>> blame_in(const store::Store& store, const Series& series,
                                               const std::string& test) {
-    const auto results = store::results_of_test(store, test);
-    if (!results) return tl::unexpected(results.error());
-    const TestInSeries found = test_in_series(series, *results);
+    const auto results = TRY(store::results_of_test(store, test));
+    const TestInSeries found = test_in_series(series, results);
     if (found.entries.empty()) return std::nullopt;
     return column_of(store, series, found).map([](BlameColumn column) {
         return std::optional(std::move(column));
@@ -71,15 +65,13 @@ Expected<std::optional<BlameColumn>> blame_in(const store::Store& store, const S
 }
 
 Expected<std::vector<BlameView>> blame(const store::Store& store, const BlameRequest& request) {
-    const auto results = store::results_of_test(store, request.test);
-    if (!results) return tl::unexpected(results.error());
-    auto runs = store.runs();
-    if (!runs) return tl::unexpected(runs.error());
-    const std::vector<Series> all = series_of(std::move(*runs));
+    const auto results = TRY(store::results_of_test(store, request.test));
+    auto runs = TRY(store.runs());
+    const std::vector<Series> all = series_of(std::move(runs));
     std::vector<BlameView> views;
     std::set<std::string> others;  // series and columns that the request leaves out
     for (const Series& series : all) {
-        const TestInSeries test = test_in_series(series, *results);
+        const TestInSeries test = test_in_series(series, results);
         if (test.entries.empty()) continue;
         const bool asked = (request.series.empty() || series.newest().series == request.series) &&
                            (request.column.empty() || series.column == request.column);
@@ -89,9 +81,8 @@ Expected<std::vector<BlameView>> blame(const store::Store& store, const BlameReq
         }
         if (views.empty() || views.back().suite != series.suite)
             views.push_back({request.test, series.suite, {}});
-        auto column = column_of(store, series, test);
-        if (!column) return tl::unexpected(column.error());
-        views.back().columns.push_back(std::move(*column));
+        auto column = TRY(column_of(store, series, test));
+        views.back().columns.push_back(std::move(column));
     }
     if (!views.empty()) return views;
     if (!others.empty())
@@ -100,10 +91,10 @@ Expected<std::vector<BlameView>> blame(const store::Store& store, const BlameReq
                     fmt::format("it is in {}", fmt::join(others, ", ")));
     // Runs that are not complete, or ran a part and stand alone, have none.
     std::string without_history;
-    if (!results->empty())
+    if (!results.empty())
         without_history = fmt::format(
-            "; {} has it{}", results->back().run,
-            results->size() == 1 ? "" : fmt::format(", and {} more", results->size() - 1));
+            "; {} has it{}", results.back().run,
+            results.size() == 1 ? "" : fmt::format(", and {} more", results.size() - 1));
     return fail(
         ErrorKind::usage,
         fmt::format("no run with a history has the test {}{}", request.test, without_history),

@@ -83,10 +83,9 @@ Expected<void> ChangeCollector::close_suite(TestsReader& reader, std::size_t fir
             const store::RunSummary& good = its.runs[most->first];
             made.last_good = good.id;
             made.commit_before = good.commit;
-            const auto changed = reader.changed(cell - first_cell, most->first, first_bad);
-            if (!changed) return tl::unexpected(changed.error());
-            made.known = changed->known;
-            made.environment = changed->environment;
+            const auto changed = TRY(reader.changed(cell - first_cell, most->first, first_bad));
+            made.known = changed.known;
+            made.environment = changed.environment;
         }
         view_.breaks.push_back(std::move(made));
     }

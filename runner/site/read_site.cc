@@ -54,16 +54,14 @@ Expected<std::vector<reports::SiteSignature>> only_in(const store::Store& store,
     if (found.size() > kSignatures) found.resize(kSignatures);
     std::vector<std::int64_t> results;
     for (const auto& [text, one] : found) results.push_back(one->example);
-    auto tests = store::tests_of_results(store, results);
-    if (!tests) return tl::unexpected(tests.error());
-    const auto details = store::result_details(store, results);
-    if (!details) return tl::unexpected(details.error());
+    auto tests = TRY(store::tests_of_results(store, results));
+    const auto details = TRY(store::result_details(store, results));
     const auto secrets = own_secret_values();
     std::vector<reports::SiteSignature> all;
     for (std::size_t i = 0; i < found.size(); ++i)
         all.push_back({cell, mask_secrets(*found[i].first, secrets),
                        found[i].second->cause ? std::string(name_of(*found[i].second->cause)) : "",
-                       mask_secrets((*details)[i].key_line, secrets), std::move((*tests)[i]),
+                       mask_secrets(details[i].key_line, secrets), std::move(tests[i]),
                        found[i].second->tests});
     return all;
 }
@@ -92,15 +90,13 @@ void append(auto& to, auto&& from) { std::move(from.begin(), from.end(), std::ba
 
 Expected<SiteReader> SiteReader::open(const store::Store& store, fs::path results) {
     SiteReader site(store, std::move(results));
-    auto runs = store.runs();
-    if (!runs) return tl::unexpected(runs.error());
-    const auto gaps = store::GapLog(store).gaps();
-    if (!gaps) return tl::unexpected(gaps.error());
-    for (const store::StoredGap& gap : *gaps) {
+    auto runs = TRY(store.runs());
+    const auto gaps = TRY(store::GapLog(store).gaps());
+    for (const store::StoredGap& gap : gaps) {
         ++site.gaps_opened_[gap.first_seen];
         if (gap.closed_by) ++site.gaps_closed_[*gap.closed_by];
     }
-    for (Series& series : series_of(std::move(*runs))) {
+    for (Series& series : series_of(std::move(runs))) {
         if (site.suites_.empty() || site.suites_.back().name != series.suite)
             site.suites_.push_back({series.suite, {}, {}, {}, 0, {}});
         site.suites_.back().series.push_back(std::move(series));
@@ -136,8 +132,7 @@ Expected<SiteReader> SiteReader::open(const store::Store& store, fs::path result
         }
     }
     site.name_badges(site.suites_);
-    for (SiteSuite& suite : site.suites_)
-        if (auto read = site.read_pages(suite); !read) return tl::unexpected(read.error());
+    for (SiteSuite& suite : site.suites_) TRY(site.read_pages(suite));
     return site;
 }
 
@@ -177,9 +172,8 @@ Expected<void> SiteReader::read_pages(SiteSuite& suite) const {
     std::map<std::string, std::int64_t> tests;
     for (const Series& series : suite.series)
         for (std::size_t age = 1; age <= std::min<std::size_t>(2, series.runs.size()); ++age) {
-            const auto modules = store::module_counts(store_, series.runs.end()[-age].id);
-            if (!modules) return tl::unexpected(modules.error());
-            for (const store::ModuleCounts& module : *modules) {
+            const auto modules = TRY(store::module_counts(store_, series.runs.end()[-age].id));
+            for (const store::ModuleCounts& module : modules) {
                 std::int64_t own = -module.rowless;
                 for (const std::int64_t count : module.states) own += count;
                 auto& most = tests[module.path];
@@ -199,23 +193,21 @@ Expected<reports::SiteView> SiteReader::matrix(const SeePage& see) {
     for (SiteSuite& suite : suites_) {
         for (const reports::SiteCell& cell : suite.cells) view.cells.push_back(cell);
         TestsReader reader(store_, suite.series, suite.cells);
-        if (auto begun = reader.begin(); !begun) return tl::unexpected(begun.error());
+        TRY(reader.begin());
         for (const TestsPage& page : suite.pages) {
             const std::string name = suite.folder + page.name;
-            auto read = reader.read(page, [&](const ReadTest& test) {
+            auto read = TRY(reader.read(page, [&](const ReadTest& test) {
                 changes.add(suite.first_cell, suite.series[test.cell], name, test);
-            });
-            if (!read) return tl::unexpected(read.error());
+            }));
             if (!see) continue;
-            read->suite = suite.name;
+            read.suite = suite.name;
             if (page.parts > 1)
                 for (const TestsPage& other : suite.pages)
                     if (other.parts > 1 && other.modules == page.modules)
-                        read->parts.push_back(other.name);
-            if (auto seen = see(name, *read); !seen) return tl::unexpected(seen.error());
+                        read.parts.push_back(other.name);
+            TRY(see(name, read));
         }
-        if (auto closed = changes.close_suite(reader, suite.first_cell, suite.series); !closed)
-            return tl::unexpected(closed.error());
+        TRY(changes.close_suite(reader, suite.first_cell, suite.series));
         for (std::size_t cell = 0; cell < suite.series.size(); ++cell) {
             const Series& series = suite.series[cell];
             const std::size_t at = suite.first_cell + cell;
@@ -224,46 +216,38 @@ Expected<reports::SiteView> SiteReader::matrix(const SeePage& see) {
                 return runs > age ? series.runs[runs - 1 - age].id : std::string{};
             };
             for (const auto& [to, age] : {std::pair(&view.trends, 0), {&view.trends_before, 1}}) {
-                auto made = id(age).empty() ? reports::SiteRunTrend{} : trend(id(age), id(age + 1));
-                if (!made) return tl::unexpected(made.error());
-                to->push_back(std::move(*made));
+                auto made =
+                    TRY(id(age).empty() ? reports::SiteRunTrend{} : trend(id(age), id(age + 1)));
+                to->push_back(std::move(made));
             }
             if (runs < 2) continue;
-            const auto now = signatures_of(store_, id(0), nullptr);
-            if (!now) return tl::unexpected(now.error());
-            const auto before = signatures_of(store_, id(1), nullptr);
-            if (!before) return tl::unexpected(before.error());
-            auto appeared = only_in(store_, at, *now, *before);
-            if (!appeared) return tl::unexpected(appeared.error());
-            auto vanished = only_in(store_, at, *before, *now);
-            if (!vanished) return tl::unexpected(vanished.error());
-            append(view.appeared, std::move(*appeared));
-            append(view.vanished, std::move(*vanished));
+            const auto now = TRY(signatures_of(store_, id(0), nullptr));
+            const auto before = TRY(signatures_of(store_, id(1), nullptr));
+            auto appeared = TRY(only_in(store_, at, now, before));
+            auto vanished = TRY(only_in(store_, at, before, now));
+            append(view.appeared, std::move(appeared));
+            append(view.vanished, std::move(vanished));
         }
     }
     changes.finish();
-    auto gaps = reports::current_gaps(store_, results_, results_ / "gaps", /*may_copy=*/false);
-    if (!gaps) return tl::unexpected(gaps.error());
+    auto gaps = TRY(reports::current_gaps(store_, results_, results_ / "gaps", /*may_copy=*/false));
     // Ranked by the tests that each blocks.
-    std::stable_sort(gaps->begin(), gaps->end(),
+    std::stable_sort(gaps.begin(), gaps.end(),
                      [](const auto& a, const auto& b) { return a.tests > b.tests; });
-    view.gaps = std::move(*gaps);
+    view.gaps = std::move(gaps);
     return view;
 }
 
 Expected<reports::SiteRunTrend> SiteReader::trend(const std::string& run,
                                                   const std::string& before) const {
     reports::SiteRunTrend trend;
-    const auto flaky = store::flaky_results(store_, run);
-    if (!flaky) return tl::unexpected(flaky.error());
-    trend.flaky = static_cast<std::int64_t>(flaky->size());
-    const auto now = signatures_of(store_, run, &trend.causes);
-    if (!now) return tl::unexpected(now.error());
+    const auto flaky = TRY(store::flaky_results(store_, run));
+    trend.flaky = static_cast<std::int64_t>(flaky.size());
+    const auto now = TRY(signatures_of(store_, run, &trend.causes));
     if (!before.empty()) {
-        const auto old = signatures_of(store_, before, nullptr);
-        if (!old) return tl::unexpected(old.error());
-        for (const auto& [text, one] : *now) trend.new_signatures += !old->contains(text);
-        for (const auto& [text, one] : *old) trend.gone_signatures += !now->contains(text);
+        const auto old = TRY(signatures_of(store_, before, nullptr));
+        for (const auto& [text, one] : now) trend.new_signatures += !old.contains(text);
+        for (const auto& [text, one] : old) trend.gone_signatures += !now.contains(text);
     }
     const auto count = [&](const std::map<std::string, std::int64_t>& gaps) {
         const auto at = gaps.find(run);
@@ -282,9 +266,8 @@ Expected<reports::SuiteView> SiteReader::suite(const SiteSuite& suite) const {
             for (const std::string& module : page.modules) page_of.emplace(module, &page.name);
     std::map<std::string, reports::SiteModule> modules;
     for (std::size_t cell = 0; cell < suite.series.size(); ++cell) {
-        const auto counts = store::module_counts(store_, suite.series[cell].newest().id);
-        if (!counts) return tl::unexpected(counts.error());
-        for (const store::ModuleCounts& each : *counts) {
+        const auto counts = TRY(store::module_counts(store_, suite.series[cell].newest().id));
+        for (const store::ModuleCounts& each : counts) {
             reports::SiteModule& module = modules[each.path];
             module.cells.resize(suite.series.size());
             module.cells[cell] = counts_of(each, suite.cells[cell].now.rate.of);
@@ -293,10 +276,9 @@ Expected<reports::SuiteView> SiteReader::suite(const SiteSuite& suite) const {
         auto& points = view.history.emplace_back();
         for (std::size_t i = runs.size() - std::min(runs.size(), kRunsOfTrend); i < runs.size();
              ++i) {
-            auto its = trend(runs[i].id, i > 0 ? runs[i - 1].id : std::string{});
-            if (!its) return tl::unexpected(its.error());
-            points.push_back({i + 1 == runs.size() ? suite.cells[cell].now : site_run(runs[i]),
-                              std::move(*its)});
+            auto its = TRY(trend(runs[i].id, i > 0 ? runs[i - 1].id : std::string{}));
+            points.push_back(
+                {i + 1 == runs.size() ? suite.cells[cell].now : site_run(runs[i]), std::move(its)});
         }
     }
     for (auto& [path, module] : modules) {
@@ -311,13 +293,12 @@ Expected<reports::SuiteView> SiteReader::suite(const SiteSuite& suite) const {
 Expected<reports::SiteTests> SiteReader::tests(const SiteSuite& suite,
                                                const TestsPage& page) const {
     TestsReader reader(store_, suite.series, suite.cells);
-    if (auto begun = reader.begin(); !begun) return tl::unexpected(begun.error());
-    auto read = reader.read(page, [](const ReadTest&) {});
-    if (!read) return read;
-    read->suite = suite.name;
+    TRY(reader.begin());
+    auto read = TRY(reader.read(page, [](const ReadTest&) {}));
+    read.suite = suite.name;
     if (page.parts > 1)
         for (const TestsPage& other : suite.pages)
-            if (other.parts > 1 && other.modules == page.modules) read->parts.push_back(other.name);
+            if (other.parts > 1 && other.modules == page.modules) read.parts.push_back(other.name);
     return read;
 }
 

@@ -98,10 +98,9 @@ Expected<void> TestsReader::begin() {
     for (const auto& ids : ids_) {
         auto& of_cell = retried_.emplace_back();
         for (const std::string& id : ids) {
-            auto results = store::flaky_results(store_, id);
-            if (!results) return tl::unexpected(results.error());
-            std::sort(results->begin(), results->end());
-            of_cell.push_back(std::move(*results));
+            auto results = TRY(store::flaky_results(store_, id));
+            std::sort(results.begin(), results.end());
+            of_cell.push_back(std::move(results));
         }
     }
     return {};
@@ -111,9 +110,8 @@ Expected<ChangedBetween> TestsReader::changed(std::size_t cell, std::uint32_t go
                                               std::uint32_t bad) {
     const auto key = std::tuple(cell, good, bad);
     if (const auto known = changes_.find(key); known != changes_.end()) return known->second;
-    auto changed = changed_between(store_, ids_[cell][good], ids_[cell][bad]);
-    if (!changed) return changed;
-    return changes_.emplace(key, std::move(*changed)).first->second;
+    auto changed = TRY(changed_between(store_, ids_[cell][good], ids_[cell][bad]));
+    return changes_.emplace(key, std::move(changed)).first->second;
 }
 
 Expected<reports::SiteTests> TestsReader::read(const TestsPage& page, const SeeTest& see) {
@@ -132,9 +130,7 @@ Expected<reports::SiteTests> TestsReader::read(const TestsPage& page, const SeeT
                                                         ? cells_[cell].now.report
                                                         : std::string{}));
     }
-    for (const std::string& module : page.modules)
-        if (auto read = read_module(module, page, see, into); !read)
-            return tl::unexpected(read.error());
+    for (const std::string& module : page.modules) TRY(read_module(module, page, see, into));
     return into;
 }
 
@@ -183,10 +179,9 @@ Expected<void> TestsReader::name_runs(std::size_t cell, const analysis::Ledger& 
     if (!ledger.last_good || !ledger.first_bad) return {};
     if (!on_page_.emplace(std::tuple(cell, *ledger.last_good, *ledger.first_bad), true).second)
         return {};
-    const auto between = changed(cell, *ledger.last_good, *ledger.first_bad);
-    if (!between) return tl::unexpected(between.error());
+    const auto between = TRY(changed(cell, *ledger.last_good, *ledger.first_bad));
     into.changed.push_back(
-        {cell, *ledger.last_good, *ledger.first_bad, between->known, between->environment});
+        {cell, *ledger.last_good, *ledger.first_bad, between.known, between.environment});
     return {};
 }
 
@@ -202,8 +197,7 @@ Expected<std::int32_t> TestsReader::history(std::size_t cell, const std::string&
         shown.resize(series_[cell].runs.size(), kAbsent);
         into.histories.push_back({shown.substr(into.first_run[cell]), one.ledger,
                                   strip.size() == series_[cell].runs.size()});
-        if (auto named = name_runs(cell, one.ledger, into); !named)
-            return tl::unexpected(named.error());
+        TRY(name_runs(cell, one.ledger, into));
     }
     return at->second.index;
 }
@@ -219,16 +213,14 @@ Expected<void> TestsReader::add_series(std::size_t cell, const Rows& rows,
     std::vector<std::int64_t> broken;
     for (const std::uint32_t slot : slots)
         if (is_broken(rows.strip(slot))) broken.push_back(rows.newest[slot]);
-    const auto details = store::result_details(store_, broken);
-    if (!details) return tl::unexpected(details.error());
-    auto detail = details->begin();
+    const auto details = TRY(store::result_details(store_, broken));
+    auto detail = details.begin();
     auto& histories = module.histories[cell];
     histories.reserve(slots.size());
     for (std::size_t i = 0; i < slots.size(); ++i) {
         const std::string* strip = rows.strip(slots[i]);
-        const auto index = strip ? history(cell, *strip, into) : Expected<std::int32_t>(-1);
-        if (!index) return tl::unexpected(index.error());
-        histories.push_back(*index);
+        const auto index = TRY(strip ? history(cell, *strip, into) : Expected<std::int32_t>(-1));
+        histories.push_back(index);
         if (!strip) continue;
         std::string error;
         if (is_broken(strip)) {
@@ -248,22 +240,20 @@ Expected<void> TestsReader::read_module(const std::string& path, const TestsPage
     std::unordered_map<std::int64_t, std::uint32_t> slots;  // by row of the test, from 0
     std::vector<Rows> all;
     for (std::size_t cell = 0; cell < series_.size(); ++cell) {
-        auto rows = read_rows(cell, path, slots);
-        if (!rows) return tl::unexpected(rows.error());
-        all.push_back(std::move(*rows));
+        auto rows = TRY(read_rows(cell, path, slots));
+        all.push_back(std::move(rows));
     }
     std::vector<std::int64_t> tests(slots.size());
     for (const auto& [test, slot] : slots) tests[slot] = test;
-    const auto ids = store::test_ids(store_, tests);
-    if (!ids) return tl::unexpected(ids.error());
+    const auto ids = TRY(store::test_ids(store_, tests));
 
     reports::SiteTests::Module module;
     module.path = path;
     module.errors.resize(series_.size());
     module.histories.resize(series_.size());
     std::vector<std::uint32_t> kept;  // slots on this page
-    for (std::uint32_t slot = 0; slot < ids->size(); ++slot) {
-        const std::string& id = (*ids)[slot];
+    for (std::uint32_t slot = 0; slot < ids.size(); ++slot) {
+        const std::string& id = ids[slot];
         if (!page.has(id)) continue;
         // Tests of old runs only are gone.
         const bool is_there = std::any_of(
@@ -277,7 +267,7 @@ Expected<void> TestsReader::read_module(const std::string& path, const TestsPage
             if (const auto* strip = all[cell].strip(slot)) see({cell, id, *strip, nullptr, {}, {}});
     }
     for (std::size_t cell = 0; cell < series_.size(); ++cell)
-        if (auto added = add_series(cell, all[cell], kept, see, module, into); !added) return added;
+        TRY(add_series(cell, all[cell], kept, see, module, into));
     if (!module.tests.empty()) into.modules.push_back(std::move(module));
     return {};
 }

@@ -132,11 +132,9 @@ std::vector<Series> series_of(std::vector<store::RunSummary> runs) {
 
 Expected<ChangedBetween> changed_between(const store::Store& store, const std::string& baseline,
                                          const std::string& run) {
-    const auto before = store.load_run(baseline);
-    if (!before) return tl::unexpected(before.error());
-    const auto after = store.load_run(run);
-    if (!after) return tl::unexpected(after.error());
-    const std::string &a = before->info.fingerprint, &b = after->info.fingerprint;
+    const auto before = TRY(store.load_run(baseline));
+    const auto after = TRY(store.load_run(run));
+    const std::string &a = before.info.fingerprint, &b = after.info.fingerprint;
     return ChangedBetween{analysis::has_fingerprint(a) && analysis::has_fingerprint(b),
                           analysis::environment_changes(a, b)};
 }
@@ -156,15 +154,14 @@ TestInSeries test_in_series(const Series& series, const std::vector<store::TestR
 }
 
 Expected<std::optional<Series>> series_until(const store::Store& store, const std::string& run) {
-    auto runs = store.runs();
-    if (!runs) return tl::unexpected(runs.error());
+    auto runs = TRY(store.runs());
     const auto own =
-        std::find_if(runs->begin(), runs->end(), [&](const auto& each) { return each.id == run; });
-    if (own == runs->end()) return fail(ErrorKind::usage, fmt::format("no run '{}'", run));
+        std::find_if(runs.begin(), runs.end(), [&](const auto& each) { return each.id == run; });
+    if (own == runs.end()) return fail(ErrorKind::usage, fmt::format("no run '{}'", run));
     const Key key = key_of(*own);
-    runs->erase(runs->begin(), own);  // newer ones
-    std::erase_if(*runs, [&](const auto& each) { return key_of(each) != key; });
-    std::vector<Series> series = series_of(std::move(*runs));
+    runs.erase(runs.begin(), own);  // newer ones
+    std::erase_if(runs, [&](const auto& each) { return key_of(each) != key; });
+    std::vector<Series> series = series_of(std::move(runs));
     if (series.empty() || series.front().newest().id != run) return std::nullopt;
     return std::move(series.front());
 }
@@ -173,9 +170,8 @@ Expected<std::vector<std::string>> quarantined(const store::Store& store, const 
                                                std::span<const std::string> failed) {
     std::vector<std::string> flaky;
     for (const std::string& id : failed) {
-        const auto results = store::results_of_test(store, id);
-        if (!results) return tl::unexpected(results.error());
-        const TestInSeries test = test_in_series(series, *results);
+        const auto results = TRY(store::results_of_test(store, id));
+        const TestInSeries test = test_in_series(series, results);
         if (!test.entries.empty() &&
             analysis::is_quarantined(analysis::ledger_of(test.entries, series.versions)))
             flaky.push_back(id);

@@ -27,9 +27,8 @@ constexpr std::array<std::string_view, 3> kFolders{"suites", "runs", "badge"};
 Expected<void> begin_folder(const fs::path& out) {
     std::error_code error;
     if (fs::exists(out / kMark, error)) {
-        const auto text = read_file(out / kMark);
-        if (!text) return tl::unexpected(text.error());
-        const auto mark = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+        const auto text = TRY(read_file(out / kMark));
+        const auto mark = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
         if (mark.is_object() && mark.value("format", 0) <= kSiteFormat) return {};
         return fail(ErrorKind::usage, "this site is from a newer runner, or its mark is damaged",
                     "update the runner, or name another folder", (out / kMark).string());
@@ -70,24 +69,23 @@ class SiteFolder {
         if (fs::file_size(to, error) == size && !error &&
             fs::last_write_time(to, error) >= fs::last_write_time(from, error) && !error)
             return {};
-        if (auto made = make_directories(to.parent_path()); !made) return made;
-        auto file = AtomicFile::create(to);
-        if (!file) return tl::unexpected(file.error());
+        TRY(make_directories(to.parent_path()));
+        auto file = TRY(AtomicFile::create(to));
         std::ifstream in(from, std::ios::binary);
         std::string piece(1 << 20, '\0');
         for (bool first = true; in; first = false) {
             in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
             std::string_view read(piece.data(), static_cast<std::size_t>(in.gcount()));
             if (first && read.starts_with(kBegin)) {
-                file->write(kBegin);
-                file->write(kRoot);
+                file.write(kBegin);
+                file.write(kRoot);
                 read.remove_prefix(kBegin.size());
             }
-            file->write(read);
+            file.write(read);
         }
         if (in.bad()) return fail(ErrorKind::io, "this report cannot be read", {}, from.string());
         ++written.changed;
-        return file->commit();
+        return file.commit();
     }
 
     Expected<void> remove_others() {
@@ -131,53 +129,40 @@ std::string page_of(const std::function<void(const reports::PartSink&)>& parts) 
 }
 
 Expected<void> write_pages(SiteReader& site, SiteFolder& folder) {
-    const auto view = site.matrix([&](const std::string& name, const reports::SiteTests& tests) {
-        return folder.write(
-            name, page_of([&](const reports::PartSink& sink) { tests_parts(tests, sink); }));
-    });
-    if (!view) return tl::unexpected(view.error());
+    const auto view =
+        TRY(site.matrix([&](const std::string& name, const reports::SiteTests& tests) {
+            return folder.write(
+                name, page_of([&](const reports::PartSink& sink) { tests_parts(tests, sink); }));
+        }));
     for (const SiteSuite& suite : site.suites()) {
-        const auto read = site.suite(suite);
-        if (!read) return tl::unexpected(read.error());
-        if (auto written = folder.write(
-                suite.folder + "index.html",
-                page_of([&](const reports::PartSink& sink) { suite_parts(*read, sink); }));
-            !written)
-            return written;
+        const auto read = TRY(site.suite(suite));
+        TRY(folder.write(suite.folder + "index.html",
+                         page_of([&](const reports::PartSink& sink) { suite_parts(read, sink); })));
     }
     for (const SiteBadge& badge : site.badges())
-        if (auto written = folder.write(
-                badge.file, reports::badge_svg(site.suites()[badge.suite].cells[badge.cell]));
-            !written)
-            return written;
+        TRY(folder.write(badge.file,
+                         reports::badge_svg(site.suites()[badge.suite].cells[badge.cell])));
     for (const auto& [run, from] : site.published())
-        if (auto copied =
-                folder.copy_report(fmt::format("runs/{}/report.html", run), from / "report.html");
-            !copied)
-            return copied;
+        TRY(folder.copy_report(fmt::format("runs/{}/report.html", run), from / "report.html"));
     return folder.write("index.html",
-                        page_of([&](const reports::PartSink& sink) { site_parts(*view, sink); }));
+                        page_of([&](const reports::PartSink& sink) { site_parts(view, sink); }));
 }
 
 }  // namespace
 
 Expected<WrittenSite> write_site(const fs::path& results, const fs::path& out) {
-    if (auto possible = reports::can_write_html(); !possible)
-        return tl::unexpected(possible.error());
-    const auto folder = archive::existing_results(results);
-    if (!folder) return tl::unexpected(folder.error());
-    const auto store = store::Store::open(*folder / "runner.db", store::Store::Mode::read_only);
-    if (!store) return tl::unexpected(store.error());
-    if (auto begun = begin_folder(out); !begun) return tl::unexpected(begun.error());
+    TRY(reports::can_write_html());
+    const auto folder = TRY(archive::existing_results(results));
+    const auto store = TRY(store::Store::open(folder / "runner.db", store::Store::Mode::read_only));
+    TRY(begin_folder(out));
     SiteFolder pages(out);
     // All pages show the runs of one moment.
-    const auto written = store->snapshot([&]() -> Expected<void> {
-        auto site = SiteReader::open(*store, *folder);
-        if (!site) return tl::unexpected(site.error());
-        return write_pages(*site, pages);
-    });
-    if (!written) return tl::unexpected(written.error());
-    if (auto removed = pages.remove_others(); !removed) return tl::unexpected(removed.error());
+    const auto write_all = [&]() -> Expected<void> {
+        auto site = TRY(SiteReader::open(store, folder));
+        return write_pages(site, pages);
+    };
+    TRY(store.snapshot(write_all));
+    TRY(pages.remove_others());
     pages.written.index = out / "index.html";
     return pages.written;
 }

@@ -78,10 +78,9 @@ prepare::Tool sbatch_tool(const BatchJob& job) {
 }
 
 Expected<std::string> submit(const BatchJob& job) {
-    const auto output = prepare::output_of(sbatch_tool(job));
-    if (!output) return tl::unexpected(output.error());
+    const auto output = TRY(prepare::output_of(sbatch_tool(job)));
     // "JOB" or "JOB;CLUSTER"; what a site's plugins print comes before.
-    const auto lines = split(*output, '\n');
+    const auto lines = split(output, '\n');
     for (const auto line : lines | std::views::reverse) {
         const auto id = trimmed(line.substr(0, line.find(';')));
         if (number_of(id)) return std::string(id);

@@ -68,9 +68,8 @@ Expected<bool> read_into(const std::string& name, const fs::path& into, std::uin
         ::close(fd);
         return tl::unexpected(unreadable(name, "out of memory"));
     }
-    auto file =
-        make_directories(into.parent_path()).and_then([&] { return AtomicFile::create(into); });
-    if (!file) return tl::unexpected(file.error());
+    auto file = TRY(
+        make_directories(into.parent_path()).and_then([&] { return AtomicFile::create(into); }));
     std::vector<char> buffer(1 << 18);
     std::uint64_t sum = 0;
     while (true) {
@@ -94,16 +93,15 @@ Expected<bool> read_into(const std::string& name, const fs::path& into, std::uin
                         "make a file of it, unpacked, and import that: its size is bounded by "
                         "your disk alone",
                         name);
-        file->write({buffer.data(), static_cast<size_t>(n)});
+        file.write({buffer.data(), static_cast<size_t>(n)});
     }
     const bool was_gzip = ::gzdirect(from.get()) == 0;
-    return file->commit().map([&] { return was_gzip; });
+    return file.commit().map([&] { return was_gzip; });
 }
 
 // From UTF-16 with its byte order mark. Half a character is U+FFFD.
 Expected<void> write_utf8(std::string_view bytes, const fs::path& into) {
-    auto file = AtomicFile::create(into);
-    if (!file) return tl::unexpected(file.error());
+    auto file = TRY(AtomicFile::create(into));
     const bool little = bytes.starts_with(kUtf16Little);
     const auto unit = [&](size_t i) {
         const auto low = static_cast<unsigned char>(bytes[little ? i : i + 1]);
@@ -132,10 +130,10 @@ Expected<void> write_utf8(std::string_view bytes, const fs::path& into) {
             utf::utf_traits<char>::encode(c, std::back_inserter(text));
         }
         units.erase(units.cbegin(), from);
-        file->write(text);
+        file.write(text);
         text.clear();
     }
-    return file->commit();
+    return file.commit();
 }
 
 }  // namespace
@@ -184,10 +182,9 @@ Expected<PlainFile> plain_file(const std::string& name, const std::string& stdin
     auto begins = sized ? beginning() : Expected<std::string>();
     if (!begins) return tl::unexpected(begins.error());
     if (!sized || begins->starts_with(kGzip)) {
-        const auto was_gzip = read_into(name, into, most);
-        if (!was_gzip) return tl::unexpected(was_gzip.error());
+        const auto was_gzip = TRY(read_into(name, into, most));
         plain.file = into;
-        if (*was_gzip && plain.name.ends_with(".gz")) plain.name.resize(plain.name.size() - 3);
+        if (was_gzip && plain.name.ends_with(".gz")) plain.name.resize(plain.name.size() - 3);
         if (begins = beginning(); !begins) return tl::unexpected(begins.error());
     }
     for (const Packed& packed : kPacked)
@@ -198,13 +195,9 @@ Expected<PlainFile> plain_file(const std::string& name, const std::string& stdin
                                                packed.command, shell_quoted(name)),
                         name);
     if (begins->starts_with(kUtf16Little) || begins->starts_with(kUtf16Big)) {
-        if (plain.file != into)
-            if (auto copied = read_into(name, into, most); !copied)
-                return tl::unexpected(copied.error());
-        const auto mapped = Mapped::open(into);
-        if (!mapped) return tl::unexpected(mapped.error());
-        if (auto written = write_utf8(mapped->bytes(), into); !written)
-            return tl::unexpected(written.error());
+        if (plain.file != into) TRY(read_into(name, into, most));
+        const auto mapped = TRY(Mapped::open(into));
+        TRY(write_utf8(mapped.bytes(), into));
         plain.file = into;
     }
     return plain;

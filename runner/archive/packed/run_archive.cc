@@ -36,15 +36,14 @@ bool is_left_out(const fs::path& name) {
 
 Expected<FilesToPack> files_in(const fs::path& folder, const std::string& id) {
     FilesToPack found;
-    auto others = each_file(folder, [&](const fs::path& name) -> Expected<void> {
+    auto others = TRY(each_file(folder, [&](const fs::path& name) -> Expected<void> {
         if (is_left_out(name))
             found.left_out.push_back(name.string());
         else
             found.files.push_back({"runs/" + id + "/" + name.string(), name.string()});
         return {};
-    });
-    if (!others) return tl::unexpected(others.error());
-    found.left_out.insert(found.left_out.end(), others->begin(), others->end());
+    }));
+    found.left_out.insert(found.left_out.end(), others.begin(), others.end());
     std::sort(found.left_out.begin(), found.left_out.end());
     std::sort(found.files.begin(), found.files.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -82,8 +81,8 @@ bool is_unpacked(const fs::path& results) {
 }
 
 Expected<void> unpack_run(const fs::path& file, const fs::path& results) {
-    if (auto extracted = extract_tar_zstd(file, results); !extracted) return extracted;
-    if (auto marked = write_file(results / kUnpacked, ""); !marked) return marked;
+    TRY(extract_tar_zstd(file, results));
+    TRY(write_file(results / kUnpacked, ""));
     auto shards = shard_folders(results);
     std::error_code error;
     bool has_runs = false;
@@ -93,11 +92,10 @@ Expected<void> unpack_run(const fs::path& file, const fs::path& results) {
         return fail(ErrorKind::usage, "this archive holds no run",
                     "make one with `runner archive RUN`", file.string());
     if (!shards.shards.empty()) return {};
-    const auto rebuilt = rebuild(results, [](bool) {});
-    if (!rebuilt) return tl::unexpected(rebuilt.error());
-    if (rebuilt->lost.empty()) return {};
+    const auto rebuilt = TRY(rebuild(results, [](bool) {}));
+    if (rebuilt.lost.empty()) return {};
     return fail(ErrorKind::usage,
-                fmt::format("this archive lacks {}", fmt::join(rebuilt->lost, "; ")),
+                fmt::format("this archive lacks {}", fmt::join(rebuilt.lost, "; ")),
                 "make it again with `runner archive`", file.string());
 }
 

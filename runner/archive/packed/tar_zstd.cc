@@ -155,10 +155,9 @@ std::uint64_t room_of(std::string_view name, std::uint64_t size) {
 
 // Returns the room that it takes.
 Expected<std::uint64_t> add_file(const TarFile& one, const FileBelow& file, Compressor& to) {
-    const auto in = open_file(file);
-    if (!in) return tl::unexpected(in.error());
+    const auto in = TRY(open_file(file));
     struct stat status {};
-    if (::fstat(in->get(), &status) != 0)
+    if (::fstat(in.get(), &status) != 0)
         return tl::unexpected(disk_error(file.path(), "cannot read", errno));
     const auto size = static_cast<std::uint64_t>(status.st_size);
     const auto mtime = static_cast<std::uint64_t>(std::max<std::int64_t>(0, status.st_mtime));
@@ -174,8 +173,7 @@ Expected<std::uint64_t> add_file(const TarFile& one, const FileBelow& file, Comp
     std::string chunk(kChunk, '\0');
     std::uint64_t left = size;
     while (left > 0) {
-        const ssize_t read =
-            ::read(in->get(), chunk.data(), std::min<std::uint64_t>(kChunk, left));
+        const ssize_t read = ::read(in.get(), chunk.data(), std::min<std::uint64_t>(kChunk, left));
         if (read < 0 && errno == EINTR) continue;
         if (read < 0) return tl::unexpected(disk_error(file.path(), "cannot read", errno));
         if (read == 0)
@@ -218,9 +216,8 @@ class Decompressor {
     Expected<void> finish() {
         std::array<char, kBlock> rest{};
         for (;;) {
-            const auto more = read(rest.data(), rest.size());
-            if (!more) return tl::unexpected(more.error());
-            if (!*more) return {};
+            const auto more = TRY(read(rest.data(), rest.size()));
+            if (!more) return {};
         }
     }
 
@@ -284,14 +281,13 @@ class Extractor {
         for (;;) {
             Header header{};
             std::array<char, kBlock> bytes{};
-            const auto more = from_.read(bytes.data(), kBlock);
-            if (!more) return tl::unexpected(more.error());
+            const auto more = TRY(from_.read(bytes.data(), kBlock));
             std::memcpy(&header, bytes.data(), kBlock);
             const bool is_zero =
                 std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; });
-            if (!*more) return tl::unexpected(from_.damaged("it is cut off"));
+            if (!more) return tl::unexpected(from_.damaged("it is cut off"));
             if (is_zero) return from_.finish();
-            if (auto taken = take(header); !taken) return taken;
+            TRY(take(header));
         }
     }
 
@@ -316,7 +312,7 @@ class Extractor {
         pax_ = {};
         if (leads_out(name) || name.size() >= PATH_MAX)
             return tl::unexpected(from_.damaged(fmt::format("it has a file \"{}\"", name)));
-        if (auto taken = take_room(name, length); !taken) return taken;
+        TRY(take_room(name, length));
         if (header.type == '5') return make_directories(folder_ / name);
         if (header.type != '0' && header.type != '\0')
             return tl::unexpected(from_.damaged(fmt::format("\"{}\" is no regular file", name)));
@@ -331,17 +327,15 @@ class Extractor {
     }
 
     Expected<void> write(const FileBelow& to, std::uint64_t size, std::uint64_t mtime) {
-        const auto out = create_file(to);
-        if (!out) return tl::unexpected(out.error());
+        const auto out = TRY(create_file(to));
         int failed = 0;
-        const auto copied = copy(size, [&](std::string_view part) {
-            if (failed == 0) failed = write_all(out->get(), part);
-        });
-        if (!copied) return copied;
+        TRY(copy(size, [&](std::string_view part) {
+            if (failed == 0) failed = write_all(out.get(), part);
+        }));
         if (failed != 0) return tl::unexpected(disk_error(to.path(), "cannot write", failed));
         const timespec time{static_cast<time_t>(mtime), 0};
         const std::array times{time, time};
-        ::futimens(out->get(), times.data());
+        ::futimens(out.get(), times.data());
         return {};
     }
 
@@ -362,9 +356,8 @@ class Extractor {
             // Whole blocks; only the last one has padding.
             const auto part = std::min<std::uint64_t>(left, kChunk);
             const auto blocks = (part + kBlock - 1) / kBlock * kBlock;
-            const auto read = from_.read(chunk.data(), blocks);
-            if (!read) return tl::unexpected(read.error());
-            if (!*read) return tl::unexpected(from_.damaged("it is cut off"));
+            const auto read = TRY(from_.read(chunk.data(), blocks));
+            if (!read) return tl::unexpected(from_.damaged("it is cut off"));
             see(std::string_view(chunk.data(), part));
             left -= part;
         }
@@ -387,18 +380,16 @@ std::uint64_t most_unpacked(std::uint64_t packed) {
 
 Expected<std::uint64_t> write_tar_zstd(const fs::path& out, const fs::path& folder,
                                        const std::vector<TarFile>& files) {
-    auto file = AtomicFile::create(out);
-    if (!file) return tl::unexpected(file.error());
-    Compressor to(*file);
+    auto file = TRY(AtomicFile::create(out));
+    Compressor to(file);
     std::uint64_t room = 0;
     for (const TarFile& one : files) {
-        const auto added = add_file(one, {folder, one.file}, to);
-        if (!added) return added;
-        room += *added;
+        const auto added = TRY(add_file(one, {folder, one.file}, to));
+        room += added;
     }
     to.write(std::string(2 * kBlock, '\0'));
     to.finish();
-    return file->commit().map([&] { return room; });
+    return file.commit().map([&] { return room; });
 }
 
 Expected<void> extract_tar_zstd(const fs::path& archive, const fs::path& folder,

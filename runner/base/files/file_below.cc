@@ -103,11 +103,10 @@ Expected<Fd> open_regular(std::string_view verb, const FileBelow& file, int flag
         if (!named.valid()) return refused_errno(verb, path, errno, false);
         return named;
     }
-    const auto holder = open_holder(verb, file, false);
-    if (!holder) return tl::unexpected(holder.error());
+    const auto holder = TRY(open_holder(verb, file, false));
     const fs::path name = file.name.filename();
-    Fd fd(::openat(holder->get(), name.c_str(), flags | O_NOFOLLOW, 0666));
-    if (!fd.valid()) return not_opened(verb, holder->get(), name, path, S_IFREG);
+    Fd fd(::openat(holder.get(), name.c_str(), flags | O_NOFOLLOW, 0666));
+    if (!fd.valid()) return not_opened(verb, holder.get(), name, path, S_IFREG);
     struct stat status {};
     if (::fstat(fd.get(), &status) != 0) return refused_errno(verb, path, errno, false);
     if (!S_ISREG(status.st_mode)) return refused_kind(verb, path, status.st_mode, "a regular file");
@@ -135,26 +134,24 @@ Expected<Fd> open_to_append(const FileBelow& file) {
 }
 
 Expected<Fd> create_file(const FileBelow& file) {
-    const auto holder = open_holder("write", file, true);
-    if (!holder) return tl::unexpected(holder.error());
+    const auto holder = TRY(open_holder("write", file, true));
     const fs::path name = file.name.filename();
     constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     for (int tries = 0; tries < kPlacingTries; ++tries) {
-        Fd fd(::openat(holder->get(), name.c_str(), kFlags, 0666));
+        Fd fd(::openat(holder.get(), name.c_str(), kFlags, 0666));
         if (fd.valid()) return fd;
         if (errno != EEXIST) break;
-        const auto mode = mode_of(holder->get(), name);
+        const auto mode = mode_of(holder.get(), name);
         if (mode && !S_ISREG(*mode))
             return refused_kind("write", file.path(), *mode, "a regular file");
-        ::unlinkat(holder->get(), name.c_str(), 0);
+        ::unlinkat(holder.get(), name.c_str(), 0);
     }
     return refused_errno("write", file.path(), errno, errno == ENOENT || errno == EEXIST);
 }
 
 Expected<void> rename_file(const FileBelow& from, const FileBelow& to) {
-    const auto holder = open_holder("write", from, false);
-    if (!holder) return tl::unexpected(holder.error());
-    if (::renameat(holder->get(), from.name.filename().c_str(), holder->get(),
+    const auto holder = TRY(open_holder("write", from, false));
+    if (::renameat(holder.get(), from.name.filename().c_str(), holder.get(),
                    to.name.filename().c_str()) == 0)
         return {};
     return refused_errno("write", to.path(), errno, errno == ENOENT || errno == EISDIR);
@@ -166,17 +163,16 @@ void remove_file(const FileBelow& file) {
 }
 
 Expected<void> make_empty_folder(const FileBelow& folder) {
-    const auto holder = open_holder("create the folder", folder, true);
-    if (!holder) return tl::unexpected(holder.error());
+    const auto holder = TRY(open_holder("create the folder", folder, true));
     const fs::path name = folder.name.filename();
-    if (::mkdirat(holder->get(), name.c_str(), 0777) == 0) return {};
+    if (::mkdirat(holder.get(), name.c_str(), 0777) == 0) return {};
     if (errno != EEXIST)
         return refused_errno("create the folder", folder.path(), errno, errno == ENOENT);
-    const auto mode = mode_of(holder->get(), name);
+    const auto mode = mode_of(holder.get(), name);
     if (mode && !S_ISDIR(*mode))
         return refused_kind("create the folder", folder.path(), *mode, "a folder");
     const std::error_code error = remove_tree(folder.path());
-    if (!error && ::mkdirat(holder->get(), name.c_str(), 0777) == 0) return {};
+    if (!error && ::mkdirat(holder.get(), name.c_str(), 0777) == 0) return {};
     return refused_errno("create the folder", folder.path(), error ? error.value() : errno, true);
 }
 

@@ -33,18 +33,16 @@ Expected<std::string> id_of(const fs::path& results, const std::string& name) {
 
 Expected<ExitCode> archive_run(const ArchiveRequest& request,
                                const config::Invocation& invocation) {
-    const auto results = config::results_folder(invocation);
-    if (!results) return tl::unexpected(results.error());
-    const auto id = id_of(*results, request.run);
-    if (!id) return tl::unexpected(id.error());
-    const fs::path out = fs::absolute(
-        request.out.empty() ? *id + std::string(archive::kArchiveSuffix) : request.out);
+    const auto results = TRY(config::results_folder(invocation));
+    const auto id = TRY(id_of(results, request.run));
+    const fs::path out =
+        fs::absolute(request.out.empty() ? id + std::string(archive::kArchiveSuffix) : request.out);
     if (!out.filename().string().ends_with(archive::kArchiveSuffix))
         return fail(ErrorKind::usage, "an archive's name ends in .tar.zst",
                     "commands know it by that", out.string());
-    return archive::archive_run(*results, *id, out).map([&](const auto& packed) {
+    return archive::archive_run(results, id, out).map([&](const auto& packed) {
         std::error_code error;
-        const std::uint64_t files = archive::folder_bytes(*results / run_folder_name(*id));
+        const std::uint64_t files = archive::folder_bytes(results / run_folder_name(id));
         print("{}\n{} of files in {}\n", printable(out.string()), format_size(files),
               format_size(fs::file_size(out, error)));
         if (packed.is_too_large)

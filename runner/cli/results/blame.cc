@@ -81,15 +81,13 @@ void print_column(const site::BlameColumn& column, bool color) {
 
 Expected<ExitCode> print_blame(const site::BlameRequest& request,
                                const config::Invocation& invocation) {
-    const auto results = open_existing(invocation);
-    if (!results) return tl::unexpected(results.error());
-    auto views = site::blame(results->store, request);
+    const auto results = TRY(open_existing(invocation));
+    auto views = site::blame(results.store, request);
     if (!views && views.error().kind == ErrorKind::usage) {
         // The rest of the names are read only now.
-        const auto only = only_test_with(*results, request.test, {}, views.error());
-        if (!only) return tl::unexpected(only.error());
-        if (*only == request.test) return tl::unexpected(views.error());
-        views = site::blame(results->store, {*only, request.series, request.column});
+        const auto only = TRY(only_test_with(results, request.test, {}, views.error()));
+        if (only == request.test) return tl::unexpected(views.error());
+        views = site::blame(results.store, {only, request.series, request.column});
     }
     if (!views) return tl::unexpected(views.error());
     const bool color = display::use_color(config::text_before_suite(invocation, Setting::color));

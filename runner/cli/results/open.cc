@@ -49,17 +49,13 @@ void open_file(const fs::path& file, const std::string& url) {
 
 Expected<ExitCode> open_report(const OpenRequest& request, const config::Invocation& invocation) {
     std::string run = request.run;
-    const auto results = open_existing(invocation, run);
-    if (!results) return tl::unexpected(results.error());
-    const auto id = archive::find_run(results->store, results->folder, run);
-    if (!id) return tl::unexpected(id.error());
-    const auto stored = results->store.load_run(*id);
-    if (!stored) return tl::unexpected(stored.error());
-    const auto file = report_in(results->folder / stored->info.folder, *id, request.run);
-    if (!file) return tl::unexpected(file.error());
-    const std::string url = "file://" + reports::percent_encoded(file->string());
-    print("{}\n{}\n", printable(file->string()), url);
-    if (!request.print_only) open_file(*file, url);
+    const auto results = TRY(open_existing(invocation, run));
+    const auto id = TRY(archive::find_run(results.store, results.folder, run));
+    const auto stored = TRY(results.store.load_run(id));
+    const auto file = TRY(report_in(results.folder / stored.info.folder, id, request.run));
+    const std::string url = "file://" + reports::percent_encoded(file.string());
+    print("{}\n{}\n", printable(file.string()), url);
+    if (!request.print_only) open_file(file, url);
     return ExitCode::ok;
 }
 

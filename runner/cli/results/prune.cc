@@ -29,31 +29,29 @@ Expected<ExitCode> prune(const PruneRequest& request, const config::Invocation& 
     if (!request.keep && !request.days)
         return fail(ErrorKind::usage, "--keep or --days is required",
                     "they say which runs are old; --dry-run lists what would be deleted");
-    const auto results = config::results_folder(invocation).and_then([](const fs::path& folder) {
-        return archive::existing_results(folder);
-    });
-    if (!results) return tl::unexpected(results.error());
+    const auto results =
+        TRY(config::results_folder(invocation).and_then([](const fs::path& folder) {
+            return archive::existing_results(folder);
+        }));
     // To look changes nothing, not even the version of an older database.
-    auto store =
+    auto store = TRY(
         request.dry_run
-            ? store::Store::open(*results / "runner.db", store::Store::Mode::read_only)
+            ? store::Store::open(results / "runner.db", store::Store::Mode::read_only)
                   .map([](store::Store&& read) { return archive::OpenResults(std::move(read)); })
-            : archive::open_results(*results);
-    if (!store) return tl::unexpected(store.error());
+            : archive::open_results(results));
     archive::PruneRule rule{request.keep, {}, request.series};
     if (request.days) rule.before = SystemClock().wall() - std::chrono::hours(24) * *request.days;
-    const auto plan = archive::plan_prune(*store, *results, rule);
-    if (!plan) return tl::unexpected(plan.error());
-    for (const auto& kept : plan->kept) print("kept {}: {}\n", kept.id, kept.why);
+    const auto plan = TRY(archive::plan_prune(store, results, rule));
+    for (const auto& kept : plan.kept) print("kept {}: {}\n", kept.id, kept.why);
     if (!request.dry_run)
-        return run::delete_runs(*store, *results, plan->runs).map([] { return ExitCode::ok; });
+        return run::delete_runs(store, results, plan.runs).map([] { return ExitCode::ok; });
     std::uint64_t bytes = 0;
-    for (const auto& run : plan->runs) {
+    for (const auto& run : plan.runs) {
         run::print_run_to_delete(run, "would delete");
         bytes += run.bytes;
     }
-    print("{} would be deleted, {} of files\n",
-          counted(static_cast<long>(plan->runs.size()), "run"), format_size(bytes));
+    print("{} would be deleted, {} of files\n", counted(static_cast<long>(plan.runs.size()), "run"),
+          format_size(bytes));
     return ExitCode::ok;
 }
 

@@ -27,22 +27,19 @@ struct ReportRequest {
 
 Expected<ExitCode> render_report(const ReportRequest& request,
                                  const config::Invocation& invocation) {
-    const auto formats =
-        request.formats.empty() ? reports::default_formats() : reports::formats_of(request.formats);
-    if (!formats) return tl::unexpected(formats.error());
-    const auto settings = config::Settings::resolve(invocation, nullptr);
-    if (!settings) return tl::unexpected(settings.error());
+    const auto formats = TRY(request.formats.empty() ? reports::default_formats()
+                                                     : reports::formats_of(request.formats));
+    const auto settings = TRY(config::Settings::resolve(invocation, nullptr));
     std::string run = request.run;
-    const auto results = open_existing(invocation, run);
-    if (!results) return tl::unexpected(results.error());
-    return archive::find_run(results->store, results->folder, run)
+    const auto results = TRY(open_existing(invocation, run));
+    return archive::find_run(results.store, results.folder, run)
         .and_then([&](const std::string& id) {
             const fs::path out = request.out.empty() ? fs::path{} : fs::absolute(request.out);
             run::ExtraReports extra = request.extra;
-            extra.issue_text = settings->on(Setting::issue_text);
-            extra.link = run::link_of(*settings);
-            return run::write_reports(results->store, results->folder, id,
-                                      {out, *formats, {request.max_bytes}, extra});
+            extra.issue_text = settings.on(Setting::issue_text);
+            extra.link = run::link_of(settings);
+            return run::write_reports(results.store, results.folder, id,
+                                      {out, formats, {request.max_bytes}, extra});
         })
         .map([](const run::WrittenReports& reported) {
             for (const auto& file : reported.files) print("{}\n", file.path.string());

@@ -50,17 +50,14 @@ void print_shard(const archive::ShardFolder& shard) {
 }
 
 Expected<ExitCode> list_runs(const config::Invocation& invocation) {
-    const auto place = cluster::place_of({}, invocation);
-    if (!place) return tl::unexpected(place.error());
-    const auto& folder = place->results;
+    const auto place = TRY(cluster::place_of({}, invocation));
+    const auto& folder = place.results;
     auto shards = archive::shard_folders(folder).shards;
     if (shards.empty() || archive::has_database(folder)) {
-        const auto results = open_existing(folder);
-        if (!results) return tl::unexpected(results.error());
-        const auto runs = results->store.runs();
-        if (!runs) return tl::unexpected(runs.error());
-        for (const auto& run : *runs) {
-            print_stored(run, results->folder);
+        const auto results = TRY(open_existing(folder));
+        const auto runs = TRY(results.store.runs());
+        for (const auto& run : runs) {
+            print_stored(run, results.folder);
             // Older runners stored shards in the database.
             std::erase_if(shards, [&](const auto& shard) { return shard.info.id == run.id; });
         }

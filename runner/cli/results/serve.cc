@@ -27,22 +27,19 @@ struct ServeOptions {
 
 Expected<ExitCode> serve_results(const ServeOptions& options,
                                  const config::Invocation& invocation) {
-    if (auto possible = reports::can_write_html(); !possible)
-        return tl::unexpected(possible.error());
-    const auto results = open_existing(invocation);
-    if (!results) return tl::unexpected(results.error());
-    auto server = serve::HttpServer::listen(options.host, options.port);
-    if (!server) return tl::unexpected(server.error());
-    serve::Pages pages(results->folder, [](const Error& error) {
+    TRY(reports::can_write_html());
+    const auto results = TRY(open_existing(invocation));
+    auto server = TRY(serve::HttpServer::listen(options.host, options.port));
+    serve::Pages pages(results.folder, [](const Error& error) {
         print(stderr, "runner: {}\n", printable(to_line(error)));
     });
-    print("{}\n", server->url());
-    if (!server->is_loopback())
+    print("{}\n", server.url());
+    if (!server.is_loopback())
         print(stderr,
               "note: everybody who reaches this address can read the results: logs, sources, "
               "settings\n");
     print(stderr, "Press Ctrl+C to stop.\n");
-    server->run([&pages](serve::Request request, serve::Respond respond) {
+    server.run([&pages](serve::Request request, serve::Respond respond) {
         pages.answer(std::move(request), std::move(respond));
     });
     // A long query cannot be interrupted. Nothing is written, so that nothing is lost.

@@ -27,9 +27,8 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     const auto run = results.store.load_run(id);
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = results.folder / run->info.folder;
-    auto others = reports::other_runs_of(results.store, id);
-    if (!others) return tl::unexpected(others.error());
-    reports::ModelBuilder model(*run, {folder, folder, std::move(*others)});
+    auto others = TRY(reports::other_runs_of(results.store, id));
+    reports::ModelBuilder model(*run, {folder, folder, std::move(others)});
     const bool running = !model.run().complete && archive::RunLock::is_held(folder);
     print("{}  started {}{}\n", id, iso8601(run->info.started),
           model.run().complete ? ""
@@ -73,24 +72,22 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
 
 Expected<ExitCode> show(std::string what, const std::string& test,
                         const config::Invocation& invocation) {
-    const auto results = open_existing(invocation, what);
-    if (!results) return tl::unexpected(results.error());
+    const auto results = TRY(open_existing(invocation, what));
     if (!test.empty())
-        return archive::find_run(results->store, results->folder, what)
-            .and_then([&](const std::string& id) { return show_test_of_run(*results, id, test); });
+        return archive::find_run(results.store, results.folder, what)
+            .and_then([&](const std::string& id) { return show_test_of_run(results, id, test); });
     const auto show_history = [&](const std::string& id) {
         const std::string color = config::text_before_suite(invocation, Setting::color);
-        return show_test_history(*results, id, display::use_color(color));
+        return show_test_history(results, id, display::use_color(color));
     };
     if (what.find("::") != std::string::npos) return show_history(what);
-    const auto run = archive::find_run(results->store, results->folder, what);
-    if (run) return show_run(*results, *run);
-    const auto runs = results->store.runs();
-    if (!runs) return tl::unexpected(runs.error());
+    const auto run = archive::find_run(results.store, results.folder, what);
+    if (run) return show_run(results, *run);
+    const auto runs = TRY(results.store.runs());
     const bool begins_runs = std::any_of(
-        runs->begin(), runs->end(), [&](const auto& each) { return each.id.starts_with(what); });
+        runs.begin(), runs.end(), [&](const auto& each) { return each.id.starts_with(what); });
     if (run.error().kind != ErrorKind::usage || begins_runs) return tl::unexpected(run.error());
-    return only_test_with(*results, what, {}, run.error()).and_then(show_history);
+    return only_test_with(results, what, {}, run.error()).and_then(show_history);
 }
 
 Action add_show(CLI::App& app, config::Invocation& invocation) {

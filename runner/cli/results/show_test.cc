@@ -37,14 +37,12 @@ struct TestInRun {
 // modules may tell what a failure of this one is attributed to.
 Expected<TestInRun> read_test(const Results& results, const std::string& id,
                               const std::string& test, const std::string& module) {
-    const auto run = results.store.load_run(id);
-    if (!run) return tl::unexpected(run.error());
-    auto others = reports::other_runs_of(results.store, id);
-    if (!others) return tl::unexpected(others.error());
+    const auto run = TRY(results.store.load_run(id));
+    auto others = TRY(reports::other_runs_of(results.store, id));
     const bool is_here = !archive::is_unpacked(results.folder);
     TestInRun found{
-        {}, results.folder / run->info.folder, is_here ? fs::path(run->info.root) : fs::path()};
-    reports::ModelBuilder model(*run, {found.folder, found.folder, std::move(*others)});
+        {}, results.folder / run.info.folder, is_here ? fs::path(run.info.root) : fs::path()};
+    reports::ModelBuilder model(run, {found.folder, found.folder, std::move(others)});
     const auto see = [&](store::StoredModule read) -> Expected<void> {
         const bool here = test.starts_with(read.path + "::");
         model.add(read);
@@ -177,67 +175,61 @@ void print_ways(const reports::CaseView& test, std::string_view indent) {
 Expected<std::string> only_test_with(const Results& results, const std::string& part,
                                      const std::string& run, const Error& unknown) {
     constexpr int kCandidates = 10;
-    auto found = results.store.tests_containing(part, run, kCandidates + 1);
-    if (!found) return tl::unexpected(found.error());
-    if (part.empty() || found->empty()) return tl::unexpected(unknown);
+    auto found = TRY(results.store.tests_containing(part, run, kCandidates + 1));
+    if (part.empty() || found.empty()) return tl::unexpected(unknown);
     const auto is_named_so = [&](const std::string& id) { return id.ends_with("::" + part); };
-    if (found->size() == 1 || (is_named_so(found->front()) && !is_named_so((*found)[1])))
-        return std::move(found->front());
-    const bool more = found->size() > kCandidates;
-    if (more) found->pop_back();
+    if (found.size() == 1 || (is_named_so(found.front()) && !is_named_so(found[1])))
+        return std::move(found.front());
+    const bool more = found.size() > kCandidates;
+    if (more) found.pop_back();
     return fail(ErrorKind::usage, fmt::format("'{}' is part of the names of several tests", part),
-                fmt::format("name one: {}{}", fmt::join(*found, ", "), more ? ", …" : ""));
+                fmt::format("name one: {}{}", fmt::join(found, ", "), more ? ", …" : ""));
 }
 
 Expected<ExitCode> show_test_of_run(const Results& results, const std::string& id,
                                     const std::string& test) {
-    const auto found = read_test(results, id, test, {});
-    if (!found) return tl::unexpected(found.error());
-    if (!found->view) {
+    const auto found = TRY(read_test(results, id, test, {}));
+    if (!found.view) {
         const Error unknown{ErrorKind::usage,
                             fmt::format("{} has no test {}", id, test),
                             "`runner show RUN` prints what did not pass",
                             {}};
-        const auto only = only_test_with(results, test, id, unknown);
-        if (!only) return tl::unexpected(only.error());
+        const auto only = TRY(only_test_with(results, test, id, unknown));
         // The id itself: it has a row, and no result that a report shows.
-        return *only == test ? tl::unexpected(unknown) : show_test_of_run(results, id, *only);
+        return only == test ? tl::unexpected(unknown) : show_test_of_run(results, id, only);
     }
     print("{}\n", printable(test));
-    print_result(*found);
+    print_result(found);
     return ExitCode::ok;
 }
 
 Expected<ExitCode> show_test_history(const Results& results, const std::string& test, bool color) {
-    const auto history = results.store.case_history(test);
-    if (!history) return tl::unexpected(history.error());
-    if (history->empty())
+    const auto history = TRY(results.store.case_history(test));
+    if (history.empty())
         return fail(ErrorKind::usage, fmt::format("no stored run has a test {}", test),
                     "list a run's tests with `runner show RUN`");
-    const auto listed = results.store.runs();
-    if (!listed) return tl::unexpected(listed.error());
+    const auto listed = TRY(results.store.runs());
     Runs runs;
-    for (const auto& run : *listed) runs.emplace(run.id, run);
-    print("{}\n{}", printable(test),
-          display::history_strips(strips_of(*history, runs), display::terminal_size().columns,
-                                  color));
-    const auto& last = history->front();
+    for (const auto& run : listed) runs.emplace(run.id, run);
+    print(
+        "{}\n{}", printable(test),
+        display::history_strips(strips_of(history, runs), display::terminal_size().columns, color));
+    const auto& last = history.front();
     print("last run: {}  {}  {}  {}\n", last.run, iso8601(last.started),
           parsers::name_of(last.state),
           format_duration(std::chrono::duration<double>(last.duration_s)));
-    const auto failed = std::find_if(history->begin(), history->end(), [](const auto& entry) {
+    const auto failed = std::find_if(history.begin(), history.end(), [](const auto& entry) {
         return reports::needs_attention(entry.state) || entry.flaky;
     });
-    if (failed == history->end()) {
+    if (failed == history.end()) {
         print("no failure in {}\nlog: {}\n",
-              counted(static_cast<long>(history->size()), "stored run"),
+              counted(static_cast<long>(history.size()), "stored run"),
               printable((results.folder / runs[last.run].folder / last.log).string()));
         return ExitCode::ok;
     }
-    const auto found = read_test(results, failed->run, test, failed->module);
-    if (!found) return tl::unexpected(found.error());
+    const auto found = TRY(read_test(results, failed->run, test, failed->module));
     print("last failure: {}  {}\n", failed->run, iso8601(failed->started));
-    if (found->view) print_result(*found);
+    if (found.view) print_result(found);
     return ExitCode::ok;
 }
 

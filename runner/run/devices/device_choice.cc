@@ -155,9 +155,9 @@ Expected<void> choose_device(Ready& ready, const prepare::Say& say) {
     const config::Value& device = ready.settings[Setting::device];
     const config::Value& kind = ready.settings[Setting::prefer];
     if (device.text != "auto") {
-        if (auto checked = check_device(ready, device, say); !checked) return checked;
+        TRY(check_device(ready, device, say));
     } else if (!is_accelerator(kind.text) && ready.child.simulate.empty()) {
-        if (auto used = use_cpu(ready, kind); !used) return used;
+        TRY(use_cpu(ready, kind));
     } else {
         note_preference(ready, say);
     }

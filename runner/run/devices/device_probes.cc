@@ -157,8 +157,7 @@ Expected<std::vector<ProbeAnswer>> ask_probes(const ProbeRequest& request) {
     const auto asked = asked_by(request);
     std::vector<ProbeAnswer> answers;
     if (asked.empty()) return answers;
-    const auto scratch = TemporaryFolder::create("devices");
-    if (!scratch) return tl::unexpected(scratch.error());
+    const auto scratch = TRY(TemporaryFolder::create("devices"));
     const auto common = std::make_shared<exec::Variables>(inherited_environment());
     std::vector<exec::Job> jobs;
     for (const auto& [probe, name, argv, env] : asked) {
@@ -166,11 +165,11 @@ Expected<std::vector<ProbeAnswer>> ask_probes(const ProbeRequest& request) {
         exec::Job job;
         job.name = name;
         job.argv = argv;
-        job.cwd = scratch->path();
+        job.cwd = scratch.path();
         job.common_env = common;
         job.env = env;
-        job.log = scratch->path() / fmt::format("{}.log", jobs.size());
-        job.events = scratch->path() / fmt::format("{}.events", jobs.size());
+        job.log = scratch.path() / fmt::format("{}.log", jobs.size());
+        job.events = scratch.path() / fmt::format("{}.events", jobs.size());
         job.timeout = kProbeLimit;
         job.log_bytes = kMostBytes;
         jobs.push_back(std::move(job));

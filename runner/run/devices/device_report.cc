@@ -226,9 +226,8 @@ HostFacts host_facts(const std::optional<prepare::Environment>& environment,
 
 Expected<DeviceReport> report_of(const std::vector<ProbeAnswer>& answers, const HostFacts& facts,
                                  const config::Settings& settings) {
-    const auto resolved = library_settings(settings);
-    if (!resolved) return tl::unexpected(resolved.error());
-    const devices::Settings& library = *resolved;
+    const auto resolved = TRY(library_settings(settings));
+    const devices::Settings& library = resolved;
     DeviceReport report;
     report.devices = Devices(answers, facts).all();
     for (auto& device : report.devices) {

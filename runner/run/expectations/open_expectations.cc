@@ -32,16 +32,15 @@ Expected<OpenExpectations> open_expectations(const Ready& ready) {
         return fail(ErrorKind::usage, "no such file of expectations: " + opened.file.string(),
                     "write [] to it; `runner expect update` fills it", named.origin);
     }
-    const auto text = read_file(opened.file);
-    if (!text) return tl::unexpected(text.error());
-    if (named.text.empty() && ready.suite.by_convention && !suites::has_expectations(*text)) {
+    const auto text = TRY(read_file(opened.file));
+    if (named.text.empty() && ready.suite.by_convention && !suites::has_expectations(text)) {
         opened.note = fmt::format(
             "{} was not read: it is not the runner's; pass --expectations FILE to name another",
             opened.file.string());
         opened.file.clear();
         return opened;
     }
-    auto entries = suites::parse_expectations(*text, opened.file);
+    auto entries = suites::parse_expectations(text, opened.file);
     if (!entries)
         return tl::unexpected(named.text.empty() ? suites::advise_to_name_another(entries.error())
                                                  : entries.error());

@@ -30,9 +30,8 @@ void take_selected(std::vector<Expectation>& entries, const store::RunInfo& info
 Expected<RunAndExpectations> read_run_and_expectations(const store::Store& store,
                                                        const std::string& id,
                                                        const fs::path& named) {
-    const auto run = store.load_run(id);
-    if (!run) return tl::unexpected(run.error());
-    const store::RunInfo& info = run->info;
+    const auto run = TRY(store.load_run(id));
+    const store::RunInfo& info = run.info;
     if (!info.gives_verdicts())
         return fail(ErrorKind::usage, "this run gives no verdicts: its states are not expected",
                     "run the suite without --keep-going and --seeds", id);
@@ -47,13 +46,12 @@ Expected<RunAndExpectations> read_run_and_expectations(const store::Store& store
     std::vector<Expectation> entries;
     std::error_code error;
     if (fs::exists(read.file, error)) {
-        auto text = read_file(read.file);
-        if (!text) return tl::unexpected(text.error());
-        auto parsed = suites::parse_expectations(*text, read.file);
+        auto text = TRY(read_file(read.file));
+        auto parsed = suites::parse_expectations(text, read.file);
         if (!parsed)
             return tl::unexpected(named.empty() ? suites::advise_to_name_another(parsed.error())
                                                 : parsed.error());
-        read.text = std::move(*text);
+        read.text = std::move(text);
         entries = std::move(*parsed);
     }
     take_selected(entries, info);
@@ -78,9 +76,7 @@ Expected<void> each_verdict_record(const store::Store& store, const std::string&
 
 Expected<PlannedUpdate> plan_update(const store::Store& store, const RunAndExpectations& read) {
     analysis::UpdatePlanner planner(read.expectations);
-    const auto seen =
-        each_verdict_record(store, read.run, [&](const auto& record) { planner.add(record); });
-    if (!seen) return tl::unexpected(seen.error());
+    TRY(each_verdict_record(store, read.run, [&](const auto& record) { planner.add(record); }));
     PlannedUpdate planned{planner.finish(), read.text};
     if (planned.update.changes.empty()) return planned;
     suites::ExpectationEdits edits;
@@ -101,15 +97,13 @@ Expected<PlannedUpdate> plan_update(const store::Store& store, const RunAndExpec
 
 Expected<std::string> unified_diff(const std::string& before, const std::string& after,
                                    const std::string& name, const std::string& python) {
-    const auto share = prepare::find_share();
-    if (!share) return tl::unexpected(share.error());
-    const auto room = TemporaryFolder::create("expect");
-    if (!room) return tl::unexpected(room.error());
-    const fs::path old_file = room->path() / "old", new_file = room->path() / "new";
+    const auto share = TRY(prepare::find_share());
+    const auto room = TRY(TemporaryFolder::create("expect"));
+    const fs::path old_file = room.path() / "old", new_file = room.path() / "new";
     return write_file(old_file, before)
         .and_then([&] { return write_file(new_file, after); })
         .and_then([&] {
-            return prepare::output_of({{python, (share->harness / "unified_diff.py").string(),
+            return prepare::output_of({{python, (share.harness / "unified_diff.py").string(),
                                         old_file.string(), new_file.string(), name}});
         });
 }

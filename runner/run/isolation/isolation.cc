@@ -55,9 +55,9 @@ void remove_leftovers(const fs::path& folder) {
 
 Expected<TemporaryFolder> make_tmp(const fs::path& folder) {
     // Not below the run's folder: sockets in it have paths of 107 bytes at most.
-    auto tmp = TemporaryFolder::create(kTmpName);
-    if (!tmp) return tmp;
-    return write_file(folder / kTmpNote, tmp->path().string()).map([&] { return std::move(*tmp); });
+    auto tmp = TRY(TemporaryFolder::create(kTmpName));
+    TRY(write_file(folder / kTmpNote, tmp.path().string()));
+    return tmp;
 }
 
 plan::Variables private_variables(const fs::path& home, const fs::path& tmp) {
@@ -130,7 +130,7 @@ Expected<void> Isolation::copy_source_of(const Ready& ready, const prepare::Say&
     for (const fs::path& other : {without_slash(results), without_slash(cache_of(ready)),
                                   without_slash(prefix_of(ready.child.python))})
         if (other != root && is_inside(other, root)) source_.links.push_back(other);
-    if (auto copied = copy_source(source_); !copied) return copied;
+    TRY(copy_source(source_));
     const std::chrono::duration<double> took = clock.steady() - since;
     say(fmt::format("isolation {}: copied {} of the source ({}{}) in {}", how,
                     counted(source_.files, "file"),
@@ -140,18 +140,15 @@ Expected<void> Isolation::copy_source_of(const Ready& ready, const prepare::Say&
 }
 
 Expected<void> Isolation::enter_tree(plan::ChildSettings& child, const fs::path& home) {
-    auto tmp = make_tmp(folder_);
-    if (!tmp) return tl::unexpected(tmp.error());
+    auto tmp = TRY(make_tmp(folder_));
     child.root = source_.to;
-    child.private_variables = private_variables(home, tmp->path());
-    tmp_.emplace(std::move(*tmp));
+    child.private_variables = private_variables(home, tmp.path());
+    tmp_.emplace(std::move(tmp));
     return {};
 }
 
 Expected<void> Isolation::enter_sandbox(plan::ChildSettings& child, const SandboxPlan& plan) {
-    auto sandbox = make_sandbox(plan);
-    if (!sandbox) return tl::unexpected(sandbox.error());
-    sandbox_ = std::move(*sandbox);
+    sandbox_ = TRY(make_sandbox(plan));
     child.inherited = variables_for_sandbox(child.inherited, plan.network);
     child.private_variables = private_variables(kSandboxHome, kSandboxTmp);
     if (!plan.network) child.private_variables.emplace_back("COMPAT_NO_NETWORK", "1");

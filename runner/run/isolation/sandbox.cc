@@ -175,10 +175,9 @@ std::vector<fs::path> with_targets_of_links(std::vector<fs::path> paths) {
 Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& plan) {
     if (!exec::process_folder())
         return fail(ErrorKind::environment, "a sandbox needs Linux", "choose --isolate tree");
-    const auto bwrap = find_bwrap();
-    if (!bwrap) return tl::unexpected(bwrap.error());
+    const auto bwrap = TRY(find_bwrap());
     auto made = std::make_shared<exec::Sandbox>();
-    Mounts mounts{namespaces(*bwrap, plan.network)};
+    Mounts mounts{namespaces(bwrap, plan.network)};
     auto& words = mounts.words;
     std::error_code error;
     add(words, {"--ro-bind", "/", "/"});
@@ -219,18 +218,16 @@ Expected<void> check_sandbox() {
     SandboxPlan plan;
     plan.tmp_bytes = 1 << 20;
     plan.visible = {program_path()};
-    const auto sandbox = make_sandbox(plan);
-    if (!sandbox) return tl::unexpected(sandbox.error());
-    const auto folder = TemporaryFolder::create("sandbox");
-    if (!folder) return tl::unexpected(folder.error());
+    const auto sandbox = TRY(make_sandbox(plan));
+    const auto folder = TRY(TemporaryFolder::create("sandbox"));
     constexpr unsigned kLimit = 20;
-    prepare::Tool tool{(*sandbox)->argv};
-    add(tool.argv, {"--", (*sandbox)->init.front(), std::string(exec::kInitWord), "check", ""});
+    prepare::Tool tool{sandbox->argv};
+    add(tool.argv, {"--", sandbox->init.front(), std::string(exec::kInitWord), "check", ""});
     tool.limit_s = kLimit;
-    const auto works = prepare::run_tool(tool, folder->path() / "log");
+    const auto works = prepare::run_tool(tool, folder.path() / "log");
     if (works) return {};
     return fail(ErrorKind::environment, "a sandbox cannot be made here: " + works.error().message,
-                kRefusedAdvice, (*sandbox)->argv.front());
+                kRefusedAdvice, sandbox->argv.front());
 }
 
 plan::Variables variables_for_sandbox(const plan::Variables& inherited, bool network) {

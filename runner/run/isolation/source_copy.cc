@@ -45,7 +45,7 @@ class Copying {
     explicit Copying(SourceCopy& copy) : copy_(copy) {}
 
     Expected<void> run() {
-        if (auto made = make_directories(copy_.to); !made) return made;
+        TRY(make_directories(copy_.to));
         WalkVisitor visitor;
         visitor.file = [&](const FoundFile& found) {
             if (copied_) copied_ = one(place(found), found.status);
@@ -178,7 +178,7 @@ class FirstFiles {
 }  // namespace
 
 Expected<void> copy_source(SourceCopy& copy) {
-    if (auto copied = Copying(copy).run(); !copied) return copied;
+    TRY(Copying(copy).run());
     struct stat status {};
     ::chmod(copy.to.c_str(), 0700);  // sets the time of change, by the file system's clock
     if (::stat(copy.to.c_str(), &status) == 0) {

@@ -80,22 +80,20 @@ Expected<reports::GithubOptions> github_options(const store::Store& store,
                                                 const store::RunInfo& info) {
     reports::GithubOptions options;
     options.prefix = prefix_of(info.root);
-    const auto runs = store.runs();
-    if (!runs) return tl::unexpected(runs.error());
-    const auto own = std::find_if(runs->begin(), runs->end(),
-                                  [&](const auto& run) { return run.id == info.id; });
-    if (own == runs->end()) return options;
+    const auto runs = TRY(store.runs());
+    const auto own =
+        std::find_if(runs.begin(), runs.end(), [&](const auto& run) { return run.id == info.id; });
+    if (own == runs.end()) return options;
     std::vector<store::RunSummary> past;  // newest first
-    std::copy_if(own + 1, runs->end(), std::back_inserter(past), [&](const store::RunSummary& run) {
+    std::copy_if(own + 1, runs.end(), std::back_inserter(past), [&](const store::RunSummary& run) {
         return run.end && run.end->complete &&
                store::comparable_key(run) == store::comparable_key(info);
     });
     const auto before = store::baseline_among(past, info);
     if (before == past.end()) return options;
-    const auto run = store.load_run(before->id);
-    if (!run) return tl::unexpected(run.error());
+    const auto run = TRY(store.load_run(before->id));
     options.run_before = before->id;
-    options.failed_before = [earlier = std::make_shared<EarlierRun>(store, run->info)](
+    options.failed_before = [earlier = std::make_shared<EarlierRun>(store, run.info)](
                                 const std::string& module, const std::string& test) {
         return earlier->failed(module, test);
     };
@@ -117,13 +115,11 @@ Expected<void> publish_to_github(const std::vector<reports::RenderedFile>& files
     for (const auto& [format, path] : files) {
         const bool is_summary = format == Format::github_summary;
         if (!is_summary && format != Format::github_annotations) continue;
-        const auto text = read_file(path);
-        if (!text) return tl::unexpected(text.error());
+        const auto text = TRY(read_file(path));
         if (!is_summary)
-            display::put(display::people(), *text);
-        else if (const char* const file = summary_file(); file != nullptr && !text->empty())
-            if (auto added = append_line(FileBelow::followed(file), *text); !added)
-                return tl::unexpected(added.error());
+            display::put(display::people(), text);
+        else if (const char* const file = summary_file(); file != nullptr && !text.empty())
+            TRY(append_line(FileBelow::followed(file), text));
     }
     return {};
 }

@@ -143,38 +143,34 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
                                          const store::StoredRun& run, const fs::path& report_folder,
                                          const RunReceiver& receiver) {
     const std::string& id = run.info.id;
-    auto others = reports::other_runs_of(store, id);
-    if (!others) return tl::unexpected(others.error());
-    auto past = reports::past_runs_of(store, run.info);
-    if (!past) return tl::unexpected(past.error());
+    auto others = TRY(reports::other_runs_of(store, id));
+    auto past = TRY(reports::past_runs_of(store, run.info));
     const fs::path folder = results / run.info.folder;
     const bool may_copy = receiver.may_copy && !archive::is_unpacked(results);
     const auto secrets = own_secret_values();
     reports::ModelBuilder builder(
-        run, {folder, report_folder, std::move(*others), std::move(*past), secrets, may_copy});
+        run, {folder, report_folder, std::move(others), std::move(past), secrets, may_copy});
     reports::ReportModel model;
     // Whatever reads the model ends before it.
     const std::shared_ptr<void> end(nullptr, [&](void*) { receiver.end(); });
     // Two passes over the modules: the model of the whole run comes before the first module.
     const auto read = [&]() -> Expected<void> {
-        const auto added = store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
+        TRY(store.each_module(id, [&](store::StoredModule module) -> Expected<void> {
             builder.add(std::move(module));
             return {};
-        });
-        if (!added) return added;
+        }));
         model = builder.finish();
         if (auto gaps = reports::gaps_of_run(store, id, results, report_folder, may_copy))
             model.gaps = std::move(*gaps);
         else
             note_gap_log(gaps.error());
         model.first_steps = reports::first_steps(model);
-        auto changes = compare::compare_with_past({&store, id});
-        if (!changes) return tl::unexpected(changes.error());
-        if (*changes)
-            model.changes = std::make_shared<const reports::CompareView>(std::move(**changes));
+        auto changes = TRY(compare::compare_with_past({&store, id}));
+        if (changes)
+            model.changes = std::make_shared<const reports::CompareView>(std::move(*changes));
         reports::PageSources sources{[&] { return read_copies(builder.copies()); },
                                      excerpts_of(folder, secrets)};
-        if (auto begun = receiver.begin(model, std::move(sources)); !begun) return begun;
+        TRY(receiver.begin(model, std::move(sources)));
         return store
             .each_module(id,
                          [&](store::StoredModule module) -> Expected<void> {
@@ -188,22 +184,18 @@ Expected<reports::ReportModel> visit_run(const store::Store& store, const fs::pa
 
 Expected<WrittenReports> write_reports(const store::Store& store, const fs::path& results,
                                        const std::string& id, const ReportOptions& which) {
-    const auto run = store.load_run(id);
-    if (!run) return tl::unexpected(run.error());
-    const fs::path out = which.out.empty() ? results / run->info.folder : which.out;
-    auto asked = with_github(which, store, run->info);
-    if (!asked) return tl::unexpected(asked.error());
+    const auto run = TRY(store.load_run(id));
+    const fs::path out = which.out.empty() ? results / run.info.folder : which.out;
+    auto asked = TRY(with_github(which, store, run.info));
     std::optional<reports::ReportWriter> writer;
     std::vector<reports::RenderedFile> files;
     const RunReceiver receiver{
         [&](reports::ReportModel& model, reports::PageSources sources) -> Expected<void> {
-            model.issue_texts = asked->extra.issue_text;
-            model.collectives.link = asked->extra.link;
-            asked->options.sources = std::move(sources);
-            auto opened = reports::ReportWriter::open(model, out, asked->formats, asked->options,
-                                                      asked->extra.files);
-            if (!opened) return tl::unexpected(opened.error());
-            writer = std::move(*opened);
+            model.issue_texts = asked.extra.issue_text;
+            model.collectives.link = asked.extra.link;
+            asked.options.sources = std::move(sources);
+            writer = TRY(reports::ReportWriter::open(model, out, asked.formats, asked.options,
+                                                     asked.extra.files));
             return {};
         },
         [&](reports::ModuleView module) { writer->add(std::move(module)); },
@@ -212,10 +204,9 @@ Expected<WrittenReports> write_reports(const store::Store& store, const fs::path
                 [&](std::vector<reports::RenderedFile> written) { files = std::move(written); });
         },
         [&] { writer.reset(); }};
-    auto visited = visit_run(store, results, *run, out, receiver);
-    if (!visited) return tl::unexpected(visited.error());
+    auto visited = TRY(visit_run(store, results, run, out, receiver));
     return publish_to_github(files).map([&] {
-        return WrittenReports{run->info, std::move(*visited), std::move(files)};
+        return WrittenReports{run.info, std::move(visited), std::move(files)};
     });
 }
 
@@ -230,16 +221,15 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
     ReportOptions which;
     which.extra = extra;
     const bool is_large = leave_out_large(store, run.id, which.formats);
-    const auto reported = write_reports(store, run.results, run.id, which);
-    if (!reported) return tl::unexpected(reported.error());
+    const auto reported = TRY(write_reports(store, run.results, run.id, which));
     // A run that selected no test because of a wrong name must not hide earlier runs.
-    const auto code = static_cast<ExitCode>(reported->model.run.exit_code.value_or(0));
+    const auto code = static_cast<ExitCode>(reported.model.run.exit_code.value_or(0));
     const bool misnamed = code == ExitCode::usage || code == ExitCode::nothing_selected;
-    const bool is_apart = !reported->info.shard.empty();
+    const bool is_apart = !reported.info.shard.empty();
     // As the name `latest`: a run that gives no verdicts only if there is no other.
     const bool is_helper =
-        !reported->info.gives_verdicts() && store.find_run("latest").value_or(run.id) != run.id;
-    if (!is_apart && !is_helper && (!misnamed || reported->model.totals.collected > 0))
+        !reported.info.gives_verdicts() && store.find_run("latest").value_or(run.id) != run.id;
+    if (!is_apart && !is_helper && (!misnamed || reported.model.totals.collected > 0))
         archive::point_latest(run);
     if (is_large)
         print(stderr,
@@ -248,7 +238,7 @@ Expected<void> report_run(store::Store& store, const archive::RunFolder& run,
               kMostTestsOfFiles, run.id);
     else if (const auto html = reports::can_write_html(); !html)
         print(stderr, "note: no report.html: {}\n", printable(to_line(html.error())));
-    display::print_closing(reported->model, report_to_open(run.folder));
+    display::print_closing(reported.model, report_to_open(run.folder));
     if (!interrupted) return {};
     logged.error().advice = fmt::format("`runner reparse {} --apply` adds its gaps", run.id);
     return logged;

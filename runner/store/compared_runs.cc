@@ -20,18 +20,6 @@ namespace compat::store {
 
 namespace {
 
-// Calls `read(database, row of the run)`.
-template <class Read>
-auto reading(const Store& store, std::string_view run, Read read) {
-    Database& database = store.impl().database;
-    using Value = std::invoke_result_t<Read, Database&, std::int64_t>;
-    return guarded(database.file(), [&]() -> Expected<Value> {
-        const auto row = run_row(database, run);
-        if (!row) return tl::unexpected(row.error());
-        return read(database, *row);
-    });
-}
-
 // A failure of a verdict. The test's own comes before that of a sub-test, the first before further
 // ones.
 struct VerdictFailure {
@@ -76,14 +64,14 @@ std::string state_columns() { return fmt::format("{}", fmt::join(parsers::kState
 }  // namespace
 
 Expected<std::vector<VerdictRow>> verdict_rows(const Store& store, std::string_view run) {
-    return reading(store, run, [](Database& database, std::int64_t id) {
+    return reading(store.impl().database, run, [](Database& database, std::int64_t id) {
         // One state at a time: the index has its results in the order in which they are stored.
         Query<VerdictRow> query(
             database.prepare(
                 "SELECT test, id FROM result WHERE run = ?1 AND verdict = 1 AND state = ?2"),
             [](VerdictRow& row, auto column) {
-                column("test", row.test);
                 column("id", row.result);
+                column("test", row.test);
             });
         std::vector<VerdictRow> rows;
         for (std::size_t i = 0; i < parsers::kStateNames.size(); ++i) {
@@ -110,15 +98,9 @@ Expected<void> each_failure(const Store& store, std::string_view run,
             CROSS JOIN failure ON failure.result = result.id
             WHERE run = ?1 AND verdict = 1 AND state = ?2)sql"),
                                        [](VerdictFailure& row, auto column) {
-                                           column("result", row.failure.result);
-                                           column("cause", row.failure.cause);
-                                           column("signature", row.failure.signature);
-                                           column("of_subtest", row.of_subtest);
-                                           column("also", row.also);
-                                           column("id", row.id);
-                                           column("state", row.failure.state);
-                                           column("error_class", row.failure.error_class);
-                                           column("rule", row.failure.rule);
+                                           COLUMNS(row.failure, result, cause, signature, state,
+                                                   error_class, rule);
+                                           COLUMNS(row, of_subtest, also, id);
                                        });
         for (const auto state : parsers::kStateNames) {
             if (!analysis::needs_attention(*parsers::state_of(state))) continue;
@@ -133,11 +115,11 @@ Expected<void> each_failure(const Store& store, std::string_view run,
         }
         return true;
     };
-    return reading(store, run, read).map([](bool) {});
+    return reading(store.impl().database, run, read).map([](bool) {});
 }
 
 Expected<std::vector<std::int64_t>> flaky_results(const Store& store, std::string_view run) {
-    return reading(store, run, [](Database& database, std::int64_t id) {
+    return reading(store.impl().database, run, [](Database& database, std::int64_t id) {
         Statement row = database.prepare("SELECT id FROM result WHERE run = ? AND flaky = 1");
         row.bind(1, id);
         return values_of<std::int64_t>(row);
@@ -164,7 +146,8 @@ Expected<std::vector<ResultDetail>> result_details(const Store& store,
                                                    std::span<const std::int64_t> results) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<ResultDetail>> {
-        Query<ResultDetail> query(database.prepare(R"sql(
+        Query<ResultDetail> query(
+            database.prepare(R"sql(
             SELECT coalesce((
                 SELECT key_line
                 FROM failure
@@ -174,12 +157,7 @@ Expected<std::vector<ResultDetail>> result_details(const Store& store,
             FROM result
             JOIN attempt ON attempt.id = result.attempt
             WHERE result.id = ?)sql"),
-                                  [](ResultDetail& row, auto column) {
-                                      column("key_line", row.key_line);
-                                      column("reason", row.reason);
-                                      column("log", row.log);
-                                      column("pseudo", row.pseudo);
-                                  });
+            [](ResultDetail& row, auto column) { COLUMNS(row, key_line, reason, log, pseudo); });
         std::vector<ResultDetail> details;
         details.reserve(results.size());
         for (const std::int64_t result : results)
@@ -189,7 +167,7 @@ Expected<std::vector<ResultDetail>> result_details(const Store& store,
 }
 
 Expected<std::vector<ModuleRow>> module_rows(const Store& store, std::string_view run) {
-    return reading(store, run, [](Database& database, std::int64_t id) {
+    return reading(store.impl().database, run, [](Database& database, std::int64_t id) {
         Query<ModuleRow> query(
             database.prepare(R"sql(
             SELECT attempt.id, path, coalesce(outcome, 'not_run') AS outcome,
@@ -206,12 +184,7 @@ Expected<std::vector<ModuleRow>> module_rows(const Store& store, std::string_vie
                 ORDER BY number DESC LIMIT 1)
             WHERE module.run = ?
             ORDER BY position)sql"),
-            [](ModuleRow& row, auto column) {
-                column("path", row.path);
-                column("outcome", row.outcome);
-                column("reason", row.reason);
-                column("collected", row.collected);
-            },
+            [](ModuleRow& row, auto column) { COLUMNS(row, path, outcome, reason, collected); },
             "attempt");
         return query.all(id);
     });
@@ -230,11 +203,8 @@ Expected<std::vector<ComparableRun>> comparable_runs(const Store& store, const R
                           "run.id, argv, repeat_of, subset, modules, " + state_columns(),
                           "complete = 1"),
             [](Found& row, auto column) {
+                COLUMNS(row.run, argv, repeat_of, subset, modules);
                 column("name", row.run.id);
-                column("argv", row.run.argv);
-                column("repeat_of", row.run.repeat_of);
-                column("subset", row.run.subset);
-                column("modules", row.run.modules);
                 describe_states(row.states, column);
             },
             "run");
@@ -271,7 +241,8 @@ Expected<std::vector<StateInSeries>> states_in_series(const Store& store,
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<StateInSeries>> {
         // With the index of the run in the place of its row.
-        Query<StateInSeries> query(database.prepare(R"sql(
+        Query<StateInSeries> query(
+            database.prepare(R"sql(
             SELECT json_each.key AS run, state
             FROM test
             CROSS JOIN json_each(?2)
@@ -279,10 +250,7 @@ Expected<std::vector<StateInSeries>> states_in_series(const Store& store,
                 AND verdict = 1
             WHERE test.case_id = ?1
             ORDER BY json_each.key)sql"),
-                                   [](StateInSeries& row, auto column) {
-                                       column("run", row.run);
-                                       column("state", row.state);
-                                   });
+            [](StateInSeries& row, auto column) { COLUMNS(row, run, state); });
         std::vector<std::int64_t> rows;
         for (const SeriesRun& run : runs) rows.push_back(run.row);
         std::vector<StateInSeries> found;
@@ -295,7 +263,7 @@ Expected<std::vector<StateInSeries>> states_in_series(const Store& store,
 }
 
 Expected<std::vector<std::string>> repeats_of(const Store& store, std::string_view run, int limit) {
-    return reading(store, run, [limit](Database& database, std::int64_t id) {
+    return reading(store.impl().database, run, [limit](Database& database, std::int64_t id) {
         Statement row = database.prepare(R"sql(
             SELECT other.name
             FROM run

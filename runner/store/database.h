@@ -57,6 +57,9 @@ class Database {
 
     // One or more statements without values.
     void execute(const std::string& sql);
+    // One statement that returns no rows.
+    template <class... Values>
+    void run(std::string_view sql, const Values&... values);
     [[nodiscard]] Statement prepare(std::string_view sql);
     [[nodiscard]] std::int64_t last_row_id() const;
     [[nodiscard]] bool in_transaction() const;
@@ -105,6 +108,10 @@ class Statement {
     bool step();
     // Runs to the end and resets.
     void run();
+    template <class... Values>
+    void run(const Values&... values) {
+        bind_all(values...).run();
+    }
     void reset();
 
     // The column with this name, or -1.
@@ -132,6 +139,11 @@ class Statement {
 
     std::unique_ptr<sqlite3_stmt, Keep> statement_;
 };
+
+template <class... Values>
+void Database::run(std::string_view sql, const Values&... values) {
+    prepare(sql).run(values...);
+}
 
 // Rolled back unless committed. A write takes the lock at once, so that no later statement can fail
 // for lack of it.

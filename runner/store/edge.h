@@ -10,21 +10,40 @@
 
 namespace compat::store {
 
+template <class T>
+struct AsExpected {
+    using type = Expected<T>;
+};
+template <class T>
+struct AsExpected<Expected<T>> {
+    using type = Expected<T>;
+};
+
+// `function` returns a value, or an Expected.
 template <class Function>
-auto guarded(const std::filesystem::path& file, Function function)
-    -> Expected<typename std::invoke_result_t<Function>::value_type> {
+auto guarded(const std::filesystem::path& file, Function function) {
+    using Result = typename AsExpected<std::invoke_result_t<Function>>::type;
     try {
-        return function();
+        return Result(function());
     } catch (const SqlError& error) {
-        return tl::unexpected(to_error(error, file));
+        return Result(tl::unexpected(to_error(error, file)));
     }
+}
+
+// `read(database, row of the run)`.
+template <class Read>
+auto reading(Database& database, std::string_view run, Read read) {
+    using Value = std::invoke_result_t<Read, Database&, std::int64_t>;
+    return guarded(database.file(), [&]() -> typename AsExpected<Value>::type {
+        return read(database, TRY(run_row(database, run)));
+    });
 }
 
 template <class Function>
 Expected<void> write(Database& database, Function function) {
     return guarded(database.file(), [&]() -> Expected<void> {
         Transaction transaction(database);
-        if (auto done = function(); !done) return done;
+        TRY(function());
         transaction.commit();
         return {};
     });
@@ -34,9 +53,8 @@ Expected<void> write(Database& database, Function function) {
 template <class Function>
 Expected<void> write_to(Database& database, std::string_view run, Function function) {
     return write(database, [&]() -> Expected<void> {
-        const auto row = run_row(database, run);
-        if (!row) return tl::unexpected(row.error());
-        function(*row);
+        const auto row = TRY(run_row(database, run));
+        function(row);
         return {};
     });
 }

@@ -24,21 +24,13 @@ constexpr const char* kScan = "scan";
 
 template <class Column>
 void describe_key(GapKey& key, Column column) {
-    column("symbol", key.symbol);
-    column("kind", key.kind);
-    column("device", key.device);
-    column("simulated", key.simulated);
+    COLUMNS(key, symbol, kind, device, simulated);
 }
 
 template <class Column>
 void describe_hit(GapHit& hit, Column column) {
     describe_key(hit.key, column);
-    column("test", hit.test);
-    column("file", hit.file);
-    column("line", hit.line);
-    column("count", hit.count);
-    column("blocks", hit.blocks);
-    column("diagnosis", hit.diagnosis);
+    COLUMNS(hit, test, file, line, count, blocks, diagnosis);
 }
 
 constexpr std::string_view kHitColumns =
@@ -60,14 +52,13 @@ std::optional<std::int64_t> row_of(Database& database, const GapKey& key) {
 
 void add(Database& database, const GapFacts& facts, std::string_view seen, std::string_view torch,
          bool scanned) {
-    Statement row = database.prepare(R"sql(
+    database.run(R"sql(
         INSERT INTO gap (symbol, kind, device, simulated, equivalent, description, severity, action,
             scanned, first_seen, first_torch, last_seen, last_torch)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?10, ?11))sql");
-    row.bind_all(facts.key.symbol, name_of(facts.key.kind), facts.key.device, facts.key.simulated,
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?10, ?11))sql",
+                 facts.key.symbol, name_of(facts.key.kind), facts.key.device, facts.key.simulated,
                  facts.equivalent, facts.description, name_of(facts.severity), facts.action,
                  scanned, seen, torch);
-    row.run();
 }
 
 // Adds or updates a gap. Manual fields stay; a run takes precedence over a scan, and an older torch
@@ -86,10 +77,7 @@ void put(Database& database, const GapFacts& facts, std::string_view seen, std::
                                       "closed_by = 'scan' AS closed_by_scan, closed_torch "
                                       "FROM gap WHERE id = ?"),
                      [](Known& row, auto column) {
-                         column("by_scan", row.by_scan);
-                         column("last_torch", row.last_torch);
-                         column("closed_by_scan", row.closed_by_scan);
-                         column("closed_torch", row.closed_torch);
+                         COLUMNS(row, by_scan, last_torch, closed_by_scan, closed_torch);
                      })
             .first(*id)
             .value();
@@ -97,7 +85,7 @@ void put(Database& database, const GapFacts& facts, std::string_view seen, std::
         scanned == known.by_scan ? !is_older(torch, known.last_torch) : known.by_scan;
     const bool reopened = known.closed_torch && (!scanned || known.closed_by_scan) &&
                           !is_older(torch, *known.closed_torch);
-    Statement row = database.prepare(R"sql(
+    database.run(R"sql(
         UPDATE gap SET
             equivalent = iif(?1 AND instr(by_hand, '"equivalent"') = 0, ?2, equivalent),
             description = iif(?1 AND instr(by_hand, '"description"') = 0, ?3, description),
@@ -109,20 +97,18 @@ void put(Database& database, const GapFacts& facts, std::string_view seen, std::
             status = iif(?9, 'open', status),
             closed_by = iif(?9, NULL, closed_by),
             closed_torch = iif(?9, NULL, closed_torch)
-        WHERE id = ?10)sql");
-    row.bind_all(scanned, facts.equivalent, facts.description, name_of(facts.severity),
+        WHERE id = ?10)sql",
+                 scanned, facts.equivalent, facts.description, name_of(facts.severity),
                  facts.action, newest, seen, torch, reopened, *id);
-    row.run();
 }
 
 // A manually set status stays.
 void close_gap(Database& database, const GapKey& key, std::string_view by, std::string_view torch) {
-    Statement close = database.prepare(
+    database.run(
         "UPDATE gap SET status = 'fixed', closed_by = ?, closed_torch = ? WHERE symbol = ? AND "
         "kind = ? AND device = ? AND simulated = ? AND status = 'open' AND "
-        "instr(by_hand, '\"status\"') = 0");
-    close.bind_all(by, torch, key.symbol, name_of(key.kind), key.device, key.simulated);
-    close.run();
+        "instr(by_hand, '\"status\"') = 0",
+        by, torch, key.symbol, name_of(key.kind), key.device, key.simulated);
 }
 
 std::set<std::string> manual_fields_of(Database& database, std::int64_t gap) {
@@ -136,13 +122,11 @@ void set_field(Database& database, std::int64_t gap, std::string_view field,
                std::string_view value) {
     auto manual = manual_fields_of(database, gap);
     manual.emplace(field);
-    Statement set = database.prepare(
-        fmt::format("UPDATE gap SET {0} = ?1, by_hand = ?2, "
-                    "closed_by = iif(?3 = 'status', NULL, closed_by), "
-                    "closed_torch = iif(?3 = 'status', NULL, closed_torch) WHERE id = ?4",
-                    field));
-    set.bind_all(value, to_column(json(manual)), field, gap);
-    set.run();
+    database.run(fmt::format("UPDATE gap SET {0} = ?1, by_hand = ?2, "
+                             "closed_by = iif(?3 = 'status', NULL, closed_by), "
+                             "closed_torch = iif(?3 = 'status', NULL, closed_torch) WHERE id = ?4",
+                             field),
+                 value, to_column(json(manual)), field, gap);
 }
 
 // A gap of another log: the text of each of kGapColumns.
@@ -230,25 +214,20 @@ Expected<void> GapLog::put_run(std::string_view run,
                                const std::function<Expected<GapsOfRun>()>& compute) {
     Database& database = store_.impl().database;
     return write(database, [&]() -> Expected<void> {
-        const auto row = run_row(database, run);
-        if (!row) return tl::unexpected(row.error());
-        const auto gaps = compute();
-        if (!gaps) return tl::unexpected(gaps.error());
-        const std::string torch = torch_of(database, *row);
-        for (const GapFacts& facts : gaps->met) put(database, facts, run, torch, false);
-        Statement erase = database.prepare("DELETE FROM gap_hit WHERE run = ?");
-        erase.bind(1, *row);
-        erase.run();
+        const auto row = TRY(run_row(database, run));
+        const auto gaps = TRY(compute());
+        const std::string torch = torch_of(database, row);
+        for (const GapFacts& facts : gaps.met) put(database, facts, run, torch, false);
+        database.run("DELETE FROM gap_hit WHERE run = ?", row);
         Statement add = database.prepare(
             "INSERT INTO gap_hit (gap, run, test, file, line, count, blocks, diagnosis) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-        for (const GapHit& hit : gaps->hits)
+        for (const GapHit& hit : gaps.hits)
             if (const auto gap = row_of(database, hit.key)) {
-                add.bind_all(*gap, *row, hit.test, hit.file, hit.line, hit.count, hit.blocks,
-                             hit.diagnosis);
-                add.run();
+                add.run(*gap, row, hit.test, hit.file, hit.line, hit.count, hit.blocks,
+                        hit.diagnosis);
             }
-        for (const GapKey& key : gaps->closed) close_gap(database, key, run, torch);
+        for (const GapKey& key : gaps.closed) close_gap(database, key, run, torch);
         return {};
     });
 }
@@ -308,19 +287,10 @@ Expected<std::vector<StoredGap>> GapLog::gaps() const {
             ORDER BY symbol, kind, device, simulated)sql"),
             [](StoredGap& gap, auto column) {
                 describe_key(gap.facts.key, column);
-                column("equivalent", gap.facts.equivalent);
-                column("description", gap.facts.description);
-                column("severity", gap.facts.severity);
-                column("action", gap.facts.action);
-                column("status", gap.status);
-                column("issue", gap.issue);
+                COLUMNS(gap.facts, equivalent, description, severity, action);
+                COLUMNS(gap, status, issue, scanned, first_seen, first_torch, last_seen, last_torch,
+                        closed_by);
                 column("by_hand", gap.manual_fields);
-                column("scanned", gap.scanned);
-                column("first_seen", gap.first_seen);
-                column("first_torch", gap.first_torch);
-                column("last_seen", gap.last_seen);
-                column("last_torch", gap.last_torch);
-                column("closed_by", gap.closed_by);
             },
             "gap");
         return query.all();
@@ -369,8 +339,7 @@ Expected<std::vector<CurrentHit>> GapLog::current_hits() const {
                                                              kHitColumns, is_later())),
                                 [](CurrentHit& row, auto column) {
                                     describe_hit(row.hit, column);
-                                    column("suite", row.suite);
-                                    column("run", row.run);
+                                    COLUMNS(row, suite, run);
                                 });
         return query.all();
     });
@@ -397,9 +366,7 @@ Expected<std::vector<BlockedTest>> GapLog::blocked_tests(std::string_view before
                   AND later.device = run.device AND later.simulated IS run.simulated))sql"),
                                  [](BlockedTest& row, auto column) {
                                      describe_key(row.gap, column);
-                                     column("suite", row.suite);
-                                     column("test", row.test);
-                                     column("same_target", row.same_target);
+                                     COLUMNS(row, suite, test, same_target);
                                  });
         return query.all(before);
     });

@@ -54,18 +54,17 @@ void take_step(Database& database, const Migration& step) {
 std::span<const Migration> migrations() { return kMigrations; }
 
 Expected<void> migrate(Database& database, std::span<const Migration> steps) {
-    auto version = known_version(database, steps);
-    if (!version) return tl::unexpected(version.error());
+    auto version = TRY(known_version(database, steps));
     // A new database is made as a whole or not at all: on a full disk, half of one would look like
     // that of an older runner.
-    if (*version == 0) {
+    if (version == 0) {
         Transaction transaction(database);
         for (const Migration& step : steps) take_step(database, step);
         transaction.commit();
         return {};
     }
     for (const Migration& step : steps) {
-        if (step.version <= *version) continue;
+        if (step.version <= version) continue;
         Transaction transaction(database);
         take_step(database, step);
         transaction.commit();
@@ -74,15 +73,14 @@ Expected<void> migrate(Database& database, std::span<const Migration> steps) {
 }
 
 Expected<void> check_version(Database& database, std::span<const Migration> steps) {
-    const auto version = known_version(database, steps);
-    if (!version) return tl::unexpected(version.error());
+    const auto version = TRY(known_version(database, steps));
     // Its maker found no room, or has only begun.
-    if (*version == 0)
+    if (version == 0)
         return fail(ErrorKind::usage, "no run is stored here: its database is empty",
                     "run a suite first; if that fails, free disk space", database.file().string());
-    if (*version < steps.back().version)
+    if (version < steps.back().version)
         return fail(ErrorKind::database,
-                    fmt::format("the database has version {}, older than {}", *version,
+                    fmt::format("the database has version {}, older than {}", version,
                                 steps.back().version),
                     "`runner reparse` brings it up to date; so does the next run",
                     database.file().string());

@@ -116,11 +116,7 @@ std::vector<RunSummary> list_runs(Database& database) {
             describe_run(row.run, RunFields::of_lists, column);
             describe_end(row.end, column);
             describe_states(row.run.states, column);
-            column("modules", row.run.modules);
-            column("imported", row.run.imported);
-            column("exercised_good", row.run.exercised_good);
-            column("exercised_broken", row.run.exercised_broken);
-            column("source_hash", row.run.source_hash);
+            COLUMNS(row.run, modules, imported, exercised_good, exercised_broken, source_hash);
         },
         "run");
     std::vector<RunSummary> runs;
@@ -198,17 +194,10 @@ std::vector<HistoryEntry> history_of(Database& database, std::string_view test,
             WHERE test.case_id = ?1 AND (?2 = '' OR suite.name = ?2)
             ORDER BY run.started_ms DESC, run.id DESC)sql"),
                               [](HistoryEntry& row, auto column) {
-                                  column("run", row.run);
-                                  column("suite", row.suite);
+                                  COLUMNS(row, run, suite, state, flaky, reason, key_line,
+                                          duration_s, attempts, log);
                                   column("started_ms", row.started);
                                   column("path", row.module);
-                                  column("state", row.state);
-                                  column("flaky", row.flaky);
-                                  column("reason", row.reason);
-                                  column("key_line", row.key_line);
-                                  column("duration_s", row.duration_s);
-                                  column("attempts", row.attempts);
-                                  column("log", row.log);
                               });
     return query.all(test, suite);
 }
@@ -236,9 +225,8 @@ std::vector<Store::Verdict> verdicts_in(Database& database, std::int64_t run) {
             WHERE run = ? AND verdict = 1
             ORDER BY result.id)sql"),
                                 [](Store::Verdict& row, auto column) {
+                                    COLUMNS(row, state, tests);
                                     column("case_id", row.test);
-                                    column("state", row.state);
-                                    column("tests", row.tests);
                                 });
     return query.all(run);
 }
@@ -273,16 +261,12 @@ std::vector<CaseSummary> cases_of(Database& database, std::int64_t run, const Ca
     Query<CaseSummary> page(database.prepare(fmt::format(
                                 kPage, filter.module.empty() ? "result.run = ?1" : "attempt = ?1")),
                             [](CaseSummary& row, auto column) {
+                                COLUMNS(row, state, reason, key_line, duration_s, log);
                                 column("id", row.cursor);
                                 column("path", row.module);
                                 column("case_id", row.id);
-                                column("state", row.state);
-                                column("reason", row.reason);
-                                column("key_line", row.key_line);
                                 column("started_ms", row.started);
-                                column("duration_s", row.duration_s);
                                 column("number", row.attempt);
-                                column("log", row.log);
                             });
     std::vector<CaseSummary> found;
     for (const std::int64_t parent : parents)
@@ -317,9 +301,7 @@ Store::Extent extent_in(Database& database, std::int64_t run) {
                                                             fmt::join(parsers::kStateNames, ", "))),
                                [](Store::Extent& row, auto column) {
                                    describe_states(row.states, column);
-                                   column("modules", row.modules);
-                                   column("attempts", row.attempts);
-                                   column("rowless", row.rowless);
+                                   COLUMNS(row, modules, attempts, rowless);
                                });
     return query.first(run).value_or(Store::Extent{});
 }
@@ -354,10 +336,7 @@ std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run, std:
             FROM test
             CROSS JOIN result ON result.run = ?1 AND result.test = test.id AND verdict = 1
             WHERE test.case_id = ?2)sql"),
-                             [](TestVerdict& row, auto column) {
-                                 column("state", row.state);
-                                 column("signature", row.signature);
-                             });
+                             [](TestVerdict& row, auto column) { COLUMNS(row, state, signature); });
     return query.first(run, test);
 }
 
@@ -446,11 +425,7 @@ SuitePast past_of(Database& database, std::string_view suite) {
                 WHERE path IS NOT NULL) AS past)sql",
                           kLatest, duration(""), duration("AND sharded = 0"), failed)),
                       [](Past& row, auto column) {
-                          column("path", row.path);
-                          column("duration", row.duration);
-                          column("whole_duration", row.whole_duration);
-                          column("failed", row.failed);
-                          column("needs_fresh_process", row.needs_fresh_process);
+                          COLUMNS(row, path, duration, whole_duration, failed, needs_fresh_process);
                       });
     SuitePast past;
     query.bind(suite).each([&](const Past& row) {

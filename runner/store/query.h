@@ -3,6 +3,9 @@
 #pragma once
 
 #include <array>
+#include <boost/preprocessor/seq/for_each.hpp>
+#include <boost/preprocessor/stringize.hpp>
+#include <boost/preprocessor/variadic/to_seq.hpp>
 #include <functional>
 #include <optional>
 #include <string>
@@ -99,6 +102,12 @@ class Query {
     Statement statement_;
     std::function<void(const Statement&, Row&)> read_;
 };
+
+// For a `describe`: column("path", row.path) of each of these members, whose columns have their
+// names.
+#define COLUMNS(row, ...) \
+    BOOST_PP_SEQ_FOR_EACH(COMPAT_COLUMN, row, BOOST_PP_VARIADIC_TO_SEQ(__VA_ARGS__))
+#define COMPAT_COLUMN(step, row, name) column(BOOST_PP_STRINGIZE(name), row.name);
 
 // The values of a statement with one column.
 template <class T>

@@ -58,85 +58,48 @@ const auto kAttempt = [](AttemptRow& row, auto column) {
 };
 const auto kCase = [](CaseRow& row, auto column) {
     CaseRecord& test = row.test;
-    column("id", row.id);
+    COLUMNS(test, name, state, phase, reason, duration_s, started, call_state, pseudo, tests,
+            started_ms);
     column("case_id", test.id);
-    column("name", test.name);
-    column("state", test.state);
-    column("phase", test.phase);
-    column("reason", test.reason);
-    column("duration_s", test.duration_s);
     column("path", test.location.file);
+    column("id", row.id);
     column("line", test.location.line);
-    column("started", test.started);
-    column("call_state", test.call_state);
-    column("pseudo", test.pseudo);
-    column("tests", test.tests);
-    column("started_ms", test.started_ms);
 };
 const auto kSubtest = [](SubtestRow& row, auto column) {
-    column("id", row.id);
-    column("result", row.result);
-    column("label", row.subtest.label);
-    column("state", row.subtest.state);
-    column("reason", row.subtest.reason);
+    COLUMNS(row, id, result);
+    COLUMNS(row.subtest, label, state, reason);
 };
 const auto kFailure = [](FailureOfResult& row, auto column) {
-    column("result", row.result);
-    column("subtest", row.subtest);
-    column("also", row.also);
-    column("type", row.failure.type);
-    column("message", row.failure.message);
-    column("phase", row.failure.phase);
-    column("counted", row.failure.counted);
-    column("traceback", row.failure.traceback);
-    column("frames", row.frames);
-    column("signature", row.failure.signature);
-    column("cause", row.cause);
-    column("error_class", row.why.error_class);
-    column("confidence", row.confidence);
-    column("rule", row.why.rule);
-    column("key_line", row.why.key_line);
+    COLUMNS(row, result, subtest, also, frames, cause, confidence);
+    COLUMNS(row.failure, type, message, phase, counted, traceback, signature);
+    COLUMNS(row.why, error_class, rule, key_line);
 };
 const auto kDeviceEvent = [](parsers::DeviceEvent& event, auto column) {
+    COLUMNS(event, kind, op, count, message);
+    COLUMNS(event.location, file, line);
     column("case_id", event.test);
-    column("kind", event.kind);
-    column("op", event.op);
     column("asked", event.from);
     column("given", event.to);
-    column("file", event.location.file);
-    column("line", event.location.line);
-    column("count", event.count);
-    column("message", event.message);
 };
 const auto kKernels = [](parsers::KernelCount& kernels, auto column) {
+    COLUMNS(kernels, device, count);
     column("case_id", kernels.test);
-    column("device", kernels.device);
-    column("count", kernels.count);
 };
 const auto kCollective = [](parsers::CollectiveCalls& calls, auto column) {
+    COLUMNS(calls, op, group, ranks, count, bytes);
+    COLUMNS(calls.location, file, line);
     column("case_id", calls.test);
-    column("op", calls.op);
-    column("group", calls.group);
-    column("ranks", calls.ranks);
-    column("file", calls.location.file);
-    column("line", calls.location.line);
-    column("count", calls.count);
-    column("bytes", calls.bytes);
 };
 const auto kOptimizerSteps = [](parsers::OptimizerSteps& steps, auto column) {
+    COLUMNS(steps, ranks, count);
     column("case_id", steps.test);
-    column("ranks", steps.ranks);
-    column("count", steps.count);
 };
 const auto kDiagnostic = [](parsers::Diagnostic& diagnostic, auto column) {
-    column("file", diagnostic.file);
+    COLUMNS(diagnostic, file, message);
     column("byte_offset", diagnostic.offset);
-    column("message", diagnostic.message);
 };
 const auto kLeaked = [](LeakedProcess& process, auto column) {
-    column("pid", process.pid);
-    column("argv", process.argv);
-    column("killed", process.killed);
+    COLUMNS(process, pid, argv, killed);
 };
 
 std::string attempt_columns() {
@@ -323,11 +286,7 @@ std::vector<PlannedModule> planned_modules(Database& database, std::int64_t run,
     Query<PlannedModule> query(
         database.prepare("SELECT id, path, not_run_reason FROM module "
                          "WHERE run = ?1 AND (?2 = '' OR path = ?2) ORDER BY position, id"),
-        [](PlannedModule& row, auto column) {
-            column("id", row.id);
-            column("path", row.path);
-            column("not_run_reason", row.not_run_reason);
-        });
+        [](PlannedModule& row, auto column) { COLUMNS(row, id, path, not_run_reason); });
     return query.all(run, only);
 }
 
@@ -339,10 +298,7 @@ struct RunRow {
 std::vector<StoredMismatch> mismatches_of(Database& database, std::int64_t run) {
     Query<StoredMismatch> query(
         database.prepare("SELECT module, message FROM mismatch WHERE run = ? ORDER BY id"),
-        [](StoredMismatch& row, auto column) {
-            column("module", row.module);
-            column("message", row.message);
-        });
+        [](StoredMismatch& row, auto column) { COLUMNS(row, module, message); });
     return query.all(run);
 }
 
@@ -422,7 +378,7 @@ Expected<void> read_modules(Database& database, std::int64_t run, std::string_vi
             module.last_known_cases =
                 read_last_known_cases(database, whole.info.suite, path, whole.info.started);
         }
-        if (auto seen = see(std::move(module)); !seen) return seen;
+        TRY(see(std::move(module)));
     }
     return {};
 }

@@ -44,12 +44,8 @@ struct EndColumns {
 };
 template <class Column>
 void describe_end(EndColumns& row, Column column) {
+    COLUMNS(row.end, duration_s, complete, exit_code, accounting_closed, not_run_reason);
     column("finished_ms", row.finished);
-    column("duration_s", row.end.duration_s);
-    column("complete", row.end.complete);
-    column("exit_code", row.end.exit_code);
-    column("accounting_closed", row.end.accounting_closed);
-    column("not_run_reason", row.end.not_run_reason);
 }
 
 // Number of tests that the latest complete attempt at the module collected; with `before`, only of

@@ -60,9 +60,8 @@ Expected<Store> Store::open(const std::filesystem::path& file, Mode mode) {
         const bool writes = mode == Mode::read_write;
         auto impl = std::make_unique<Impl>(Impl{Database::open(
             file, writes ? Database::Mode::read_write : Database::Mode::read_only, kPatience)});
-        const auto ready = writes ? migrate(impl->database, migrations())
-                                  : check_version(impl->database, migrations());
-        if (!ready) return tl::unexpected(ready.error());
+        TRY(writes ? migrate(impl->database, migrations())
+                   : check_version(impl->database, migrations()));
         return Store(std::move(impl));
     });
 }
@@ -75,8 +74,7 @@ Error Store::gone(const std::filesystem::path& file) {
 Expected<Store> Store::temporary() {
     return guarded("the temporary database", []() -> Expected<Store> {
         auto impl = std::make_unique<Impl>(Impl{Database::temporary()});
-        if (const auto ready = migrate(impl->database, migrations()); !ready)
-            return tl::unexpected(ready.error());
+        TRY(migrate(impl->database, migrations()));
         return Store(std::move(impl));
     });
 }
@@ -106,14 +104,13 @@ Expected<void> Store::add_run(const StoredRun& run, const ReadModules& read_modu
     Database& database = impl_->database;
     return synced(database, [&] {
         return write(database, [&]() -> Expected<void> {
-            if (auto begun = write_new_run(database, run.info); !begun) return begun;
-            const auto row = run_row(database, run.info.id);
-            if (!row) return tl::unexpected(row.error());
-            if (run.end) write_end(database, *row, *run.end);
-            if (auto read = add_modules(database, *row, read_modules); !read) return read;
+            TRY(write_new_run(database, run.info));
+            const auto row = TRY(run_row(database, run.info.id));
+            if (run.end) write_end(database, row, *run.end);
+            TRY(add_modules(database, row, read_modules));
             // Reading the modules may have changed them.
-            write_framework(database, *row, run.info.framework);
-            if (run.end) write_end(database, *row, *run.end);
+            write_framework(database, row, run.info.framework);
+            if (run.end) write_end(database, row, *run.end);
             return {};
         });
     });
@@ -124,11 +121,10 @@ Expected<void> Store::replace_modules(std::string_view run, const ReadModules& r
     Database& database = impl_->database;
     return synced(database, [&] {
         return write(database, [&]() -> Expected<void> {
-            const auto row = run_row(database, run);
-            if (!row) return tl::unexpected(row.error());
-            erase_modules(database, *row);
-            if (auto read = add_modules(database, *row, read_modules); !read) return read;
-            write_end(database, *row, end());
+            const auto row = TRY(run_row(database, run));
+            erase_modules(database, row);
+            TRY(add_modules(database, row, read_modules));
+            write_end(database, row, end());
             return {};
         });
     });
@@ -168,9 +164,7 @@ Expected<void> Store::reopen_run(std::string_view run) {
 }
 
 Expected<std::vector<RunSummary>> Store::runs() const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<RunSummary>> {
-        return list_runs(impl_->database);
-    });
+    return guarded(impl_->database.file(), [&] { return list_runs(impl_->database); });
 }
 
 Expected<std::string> Store::find_run(std::string_view name) const {
@@ -179,25 +173,16 @@ Expected<std::string> Store::find_run(std::string_view name) const {
 
 Expected<std::optional<Store::LaterRun>> Store::later_run(std::string_view series,
                                                           WallTime started) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::optional<LaterRun>> {
-        return later_run_in(impl_->database, series, started);
-    });
+    return guarded(impl_->database.file(),
+                   [&] { return later_run_in(impl_->database, series, started); });
 }
 
 Expected<StoredRun> Store::load_run(std::string_view id) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<StoredRun> {
-        const auto row = run_row(impl_->database, id);
-        if (!row) return tl::unexpected(row.error());
-        return read_run(impl_->database, *row);
-    });
+    return reading(impl_->database, id, read_run);
 }
 
 Expected<Store::Extent> Store::extent_of(std::string_view run) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<Extent> {
-        const auto row = run_row(impl_->database, run);
-        if (!row) return tl::unexpected(row.error());
-        return extent_in(impl_->database, *row);
-    });
+    return reading(impl_->database, run, extent_in);
 }
 
 Expected<void> Store::snapshot(const std::function<Expected<void>()>& read) const {
@@ -209,74 +194,59 @@ Expected<void> Store::snapshot(const std::function<Expected<void>()>& read) cons
 
 Expected<void> Store::each_module(std::string_view run, const ModuleVisitor& see,
                                   std::string_view only) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<void> {
-        const auto row = run_row(impl_->database, run);
-        if (!row) return tl::unexpected(row.error());
-        return read_modules(impl_->database, *row, only, see);
+    return reading(impl_->database, run, [&](Database& database, std::int64_t row) {
+        return read_modules(database, row, only, see);
     });
 }
 
 Expected<std::vector<Store::Verdict>> Store::verdicts(std::string_view run) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<Verdict>> {
-        const auto row = run_row(impl_->database, run);
-        if (!row) return tl::unexpected(row.error());
-        return verdicts_in(impl_->database, *row);
-    });
+    return reading(impl_->database, run, verdicts_in);
 }
 
 Expected<std::vector<CaseSummary>> Store::cases(std::string_view run, const CaseFilter& filter,
                                                 std::int64_t after, int limit) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<CaseSummary>> {
-        const auto row = run_row(impl_->database, run);
-        if (!row) return tl::unexpected(row.error());
-        return cases_of(impl_->database, *row, filter, after, limit);
+    return reading(impl_->database, run, [&](Database& database, std::int64_t row) {
+        return cases_of(database, row, filter, after, limit);
     });
 }
 
 Expected<std::vector<HistoryEntry>> Store::case_history(std::string_view test,
                                                         std::string_view suite) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<HistoryEntry>> {
-        return history_of(impl_->database, test, suite);
-    });
+    return guarded(impl_->database.file(),
+                   [&] { return history_of(impl_->database, test, suite); });
 }
 
 Expected<std::vector<std::string>> Store::tests_containing(std::string_view part,
                                                            std::string_view run, int limit) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<std::string>> {
-        return tests_with(impl_->database, part, run, limit);
-    });
+    return guarded(impl_->database.file(),
+                   [&] { return tests_with(impl_->database, part, run, limit); });
 }
 
 Expected<std::optional<std::int64_t>> Store::last_known_cases(std::string_view suite,
                                                               std::string_view module) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::optional<std::int64_t>> {
+    return guarded(impl_->database.file(), [&] {
         return read_last_known_cases(impl_->database, suite, module, std::nullopt);
     });
 }
 
 Expected<std::vector<RunInfo>> Store::other_ways_of(std::string_view run) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::vector<RunInfo>> {
-        const auto row = run_row(impl_->database, run);
-        if (!row) return tl::unexpected(row.error());
+    return reading(impl_->database, run, [](Database& database, std::int64_t row) {
         std::vector<RunInfo> ways;
-        for (const std::int64_t other : store::other_ways_of(impl_->database, *row))
-            ways.push_back(read_run(impl_->database, other).info);
+        for (const std::int64_t other : store::other_ways_of(database, row))
+            ways.push_back(read_run(database, other).info);
         return ways;
     });
 }
 
 Expected<std::optional<TestVerdict>> Store::verdict_of(std::string_view run,
                                                        std::string_view test) const {
-    return guarded(impl_->database.file(), [&]() -> Expected<std::optional<TestVerdict>> {
-        const auto row = run_row(impl_->database, run);
-        if (!row) return tl::unexpected(row.error());
-        return verdict_in(impl_->database, *row, test);
+    return reading(impl_->database, run, [&](Database& database, std::int64_t row) {
+        return verdict_in(database, row, test);
     });
 }
 
 Expected<SuitePast> Store::past_of(std::string_view suite) const {
-    return guarded(impl_->database.file(),
-                   [&]() -> Expected<SuitePast> { return store::past_of(impl_->database, suite); });
+    return guarded(impl_->database.file(), [&] { return store::past_of(impl_->database, suite); });
 }
 
 }  // namespace compat::store

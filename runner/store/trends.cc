@@ -23,10 +23,8 @@ Expected<void> each_module_result(const Store& store, std::span<const std::strin
             CROSS JOIN result ON result.attempt = attempt.id AND result.verdict = 1
             WHERE run.name = ?1)sql"),
                                     [](ModuleResult& row, auto column) {
-                                        column("test", row.test);
+                                        COLUMNS(row, test, state, duration_s);
                                         column("id", row.result);
-                                        column("state", row.state);
-                                        column("duration_s", row.duration_s);
                                     });
         for (std::uint32_t run = 0; run < runs.size(); ++run)
             results.bind(runs[run], module).each([&](ModuleResult result) {
@@ -40,8 +38,7 @@ Expected<void> each_module_result(const Store& store, std::span<const std::strin
 Expected<std::vector<ModuleCounts>> module_counts(const Store& store, std::string_view run) {
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<ModuleCounts>> {
-        const auto id = run_row(database, run);
-        if (!id) return tl::unexpected(id.error());
+        const auto id = TRY(run_row(database, run));
         Query<ModuleCounts> modules(
             database.prepare(fmt::format(R"sql(
             SELECT path, {}, exercised_good, exercised_broken, coalesce((
@@ -61,12 +58,9 @@ Expected<std::vector<ModuleCounts>> module_counts(const Store& store, std::strin
             [](ModuleCounts& row, auto column) {
                 column("path", row.path);
                 describe_states(row.states, column);
-                column("exercised_good", row.exercised_good);
-                column("exercised_broken", row.exercised_broken);
-                column("seconds", row.seconds);
-                column("rowless", row.rowless);
+                COLUMNS(row, exercised_good, exercised_broken, seconds, rowless);
             });
-        return modules.all(*id);
+        return modules.all(id);
     });
 }
 
@@ -82,10 +76,8 @@ Expected<std::vector<TestResult>> results_of_test(const Store& store, std::strin
             WHERE test.case_id = ?1
             ORDER BY run.started_ms, run.id)sql"),
                                   [](TestResult& row, auto column) {
-                                      column("run", row.run);
+                                      COLUMNS(row, run, state, flaky);
                                       column("id", row.result);
-                                      column("state", row.state);
-                                      column("flaky", row.flaky);
                                   });
         return results.all(test);
     });

@@ -62,8 +62,7 @@ class Interned {
             return found;
         }
         find_.reset();
-        add_.bind_all(values...);
-        add_.run();
+        add_.run(values...);
         return database_.last_row_id();
     }
 
@@ -111,15 +110,13 @@ class JobWriter {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
           overrule_(database.prepare(
               "UPDATE result SET verdict = 0, flaky = 0 WHERE test = ? AND run = ?")),
-          earlier_(database.prepare(R"sql(
+          earlier_(
+              database.prepare(R"sql(
             SELECT state, forked
             FROM result
             JOIN attempt ON attempt.id = result.attempt AND kind <> 'diagnostic'
             WHERE test = ? AND run = ?)sql"),
-                   [](analysis::ResultInAttempt& row, auto column) {
-                       column("state", row.state);
-                       column("forked", row.forked);
-                   }),
+              [](analysis::ResultInAttempt& row, auto column) { COLUMNS(row, state, forked); }),
           known_(
               database.prepare("SELECT 1 FROM result WHERE test = ? AND run = ? AND verdict = 1")),
           reached_(database.prepare(
@@ -135,13 +132,11 @@ class JobWriter {
     void write(const JobResult& job) {
         const std::int64_t module = add_module(job.record.path);
         if (job.attempt > 1 && job.kind != AttemptKind::diagnostic) {
-            Statement outdated = database_.prepare(
-                R"sql(
+            database_.run(R"sql(
             UPDATE result SET verdict = 0, flaky = 0
             WHERE pseudo = 1 AND (?1 OR state = 'not_run')
-                AND attempt IN (SELECT id FROM attempt WHERE module = ?2))sql");
-            outdated.bind_all(job.kind == AttemptKind::whole, module);
-            outdated.run();
+                AND attempt IN (SELECT id FROM attempt WHERE module = ?2))sql",
+                          job.kind == AttemptKind::whole, module);
         }
         attempt_ = add_attempt(module, job);
         const std::vector<bool> used = analysis::used_accelerator(job.record);
@@ -152,8 +147,7 @@ class JobWriter {
             Decisions decided{decides(job, record, test), false, used[i]};
             if (decided.verdict && job.attempt > 1) {
                 decided.flaky = is_flaky(job, record, test);
-                overrule_.bind_all(test, run_);
-                overrule_.run();
+                overrule_.run(test, run_);
             }
             add_case(record, test, decided);
         }
@@ -219,19 +213,16 @@ class JobWriter {
 
     void add_case(const CaseRecord& record, std::int64_t test, const Decisions& decided) {
         const auto& file = record.location.file;
-        result_.bind_all(run_, attempt_, test, decided.verdict, decided.flaky,
-                         decided.used_accelerator, name_of(record.state), name_of(record.phase),
-                         record.reason, record.duration_s,
-                         file.empty() ? std::nullopt : std::optional(file_id(file)),
-                         record.location.line, record.started, word_of(record.call_state),
-                         record.pseudo, record.started_ms, record.tests);
-        result_.run();
+        result_.run(run_, attempt_, test, decided.verdict, decided.flaky, decided.used_accelerator,
+                    name_of(record.state), name_of(record.phase), record.reason, record.duration_s,
+                    file.empty() ? std::nullopt : std::optional(file_id(file)),
+                    record.location.line, record.started, word_of(record.call_state), record.pseudo,
+                    record.started_ms, record.tests);
         const auto result = database_.last_row_id();
         if (record.failure) add_failure(*record.failure, result, std::nullopt, false);
         for (const Failure& failure : record.also) add_failure(failure, result, std::nullopt, true);
         for (const parsers::SubCase& sub : record.subcases) {
-            subtest_.bind_all(result, sub.label, name_of(sub.state), sub.reason);
-            subtest_.run();
+            subtest_.run(result, sub.label, name_of(sub.state), sub.reason);
             if (sub.failure) add_failure(*sub.failure, result, database_.last_row_id(), false);
         }
     }
@@ -264,15 +255,12 @@ class JobWriter {
         for (const parsers::DeviceEvent& event : record.device_events) {
             const auto site = sites_.id(event.location.file, event.location.line, event.op,
                                         event.kind, event.from, event.to);
-            event_row.bind_all(attempt_, test_id(event.test), site, event.count, event.message);
-            event_row.run();
+            event_row.run(attempt_, test_id(event.test), site, event.count, event.message);
         }
         Statement kernel_row = database_.prepare(
             "INSERT INTO kernel_count (attempt, test, device, count) VALUES (?, ?, ?, ?)");
-        for (const parsers::KernelCount& kernels : record.kernels) {
-            kernel_row.bind_all(attempt_, test_id(kernels.test), kernels.device, kernels.count);
-            kernel_row.run();
-        }
+        for (const parsers::KernelCount& kernels : record.kernels)
+            kernel_row.run(attempt_, test_id(kernels.test), kernels.device, kernels.count);
         add_collectives(record);
     }
 
@@ -280,17 +268,13 @@ class JobWriter {
         Statement calls_row = database_.prepare(R"sql(
             INSERT INTO collective (attempt, test, op, "group", ranks, file, line, count, bytes)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?))sql");
-        for (const parsers::CollectiveCalls& calls : record.collectives) {
-            calls_row.bind_all(attempt_, test_id(calls.test), calls.op, calls.group, calls.ranks,
-                               calls.location.file, calls.location.line, calls.count, calls.bytes);
-            calls_row.run();
-        }
+        for (const parsers::CollectiveCalls& calls : record.collectives)
+            calls_row.run(attempt_, test_id(calls.test), calls.op, calls.group, calls.ranks,
+                          calls.location.file, calls.location.line, calls.count, calls.bytes);
         Statement steps_row = database_.prepare(
             "INSERT INTO optimizer_step (attempt, test, ranks, count) VALUES (?, ?, ?, ?)");
-        for (const parsers::OptimizerSteps& steps : record.optimizer_steps) {
-            steps_row.bind_all(attempt_, test_id(steps.test), steps.ranks, steps.count);
-            steps_row.run();
-        }
+        for (const parsers::OptimizerSteps& steps : record.optimizer_steps)
+            steps_row.run(attempt_, test_id(steps.test), steps.ranks, steps.count);
     }
 
     // Null outside any test. An id that was never
@@ -304,16 +288,12 @@ class JobWriter {
     void add_findings(const JobResult& job) {
         Statement diagnostic = database_.prepare(
             "INSERT INTO diagnostic (attempt, file, byte_offset, message) VALUES (?, ?, ?, ?)");
-        for (const parsers::Diagnostic& found : job.record.diagnostics) {
-            diagnostic.bind_all(attempt_, found.file, found.offset, found.message);
-            diagnostic.run();
-        }
+        for (const parsers::Diagnostic& found : job.record.diagnostics)
+            diagnostic.run(attempt_, found.file, found.offset, found.message);
         Statement leaked = database_.prepare(
             "INSERT INTO leaked_process (attempt, pid, argv, killed) VALUES (?, ?, ?, ?)");
-        for (const LeakedProcess& process : job.leaked) {
-            leaked.bind_all(attempt_, process.pid, to_column(process.argv), process.killed);
-            leaked.run();
-        }
+        for (const LeakedProcess& process : job.leaked)
+            leaked.run(attempt_, process.pid, to_column(process.argv), process.killed);
     }
 
     // Triggers update those of the run.
@@ -327,17 +307,16 @@ class JobWriter {
         for (const auto kind : {analysis::StateKind::good, analysis::StateKind::broken})
             counts.push_back(
                 in_state(fmt::format("used_accelerator AND state IN ({})", states_of(kind))));
-        Statement count = database_.prepare(fmt::format(
-            R"sql(
+        database_.run(fmt::format(
+                          R"sql(
             UPDATE module SET ({}, exercised_good, exercised_broken) = (
                 SELECT {}
                 FROM attempt
                 JOIN result ON result.attempt = attempt.id
                 WHERE attempt.module = ?1 AND verdict = 1)
             WHERE id = ?1)sql",
-            fmt::join(parsers::kStateNames, ", "), fmt::join(counts, ", ")));
-        count.bind(1, module);
-        count.run();
+                          fmt::join(parsers::kStateNames, ", "), fmt::join(counts, ", ")),
+                      module);
     }
 
     // "'passed', 'xfailed', 'xpassed'"
@@ -421,69 +400,51 @@ void write_plan(Database& database, std::int64_t run, const std::vector<std::str
             FROM run
             WHERE id = ?1
             ON CONFLICT (run, path) DO NOTHING)sql");
-    for (const std::string& path : paths) {
-        add.bind_all(run, path);
-        add.run();
-    }
+    for (const std::string& path : paths)
+        add.run(run, path);
 }
 
 void write_not_run_reason(Database& database, std::int64_t run, std::string_view module,
                           std::string_view reason) {
-    Statement update = database.prepare(
-        R"sql(
+    database.run(R"sql(
             UPDATE module SET not_run_reason = ?3
             WHERE run = ?1 AND path = ?2
-                AND ?3 IS NOT (SELECT not_run_reason FROM run WHERE id = ?1))sql");
-    update.bind_all(run, module, reason);
-    update.run();
+                AND ?3 IS NOT (SELECT not_run_reason FROM run WHERE id = ?1))sql",
+                 run, module, reason);
 }
 
 void write_framework(Database& database, std::int64_t run, std::string_view framework) {
-    Statement update = database.prepare("UPDATE run SET framework = ? WHERE id = ?");
-    update.bind_all(framework, run);
-    update.run();
+    database.run("UPDATE run SET framework = ? WHERE id = ?", framework, run);
 }
 
 void write_end(Database& database, std::int64_t run, const RunEnd& end) {
-    Statement update = database.prepare(
-        R"sql(
+    database.run(R"sql(
             UPDATE run SET finished_ms = ?, duration_s = ?, complete = ?, exit_code = ?,
                 accounting_closed = ?, not_run_reason = ?, writes = ?
-            WHERE id = ?)sql");
-    update.bind_all(ms(end.finished), end.duration_s, end.complete, end.exit_code,
-                    end.accounting_closed, end.not_run_reason, to_column(end.writes), run);
-    update.run();
-    Statement forget = database.prepare("DELETE FROM mismatch WHERE run = ?");
-    forget.bind(1, run);
-    forget.run();
+            WHERE id = ?)sql",
+                 ms(end.finished), end.duration_s, end.complete, end.exit_code,
+                 end.accounting_closed, end.not_run_reason, to_column(end.writes), run);
+    database.run("DELETE FROM mismatch WHERE run = ?", run);
     Statement add =
         database.prepare("INSERT INTO mismatch (run, module, message) VALUES (?, ?, ?)");
-    for (const StoredMismatch& mismatch : end.mismatches) {
-        add.bind_all(run, mismatch.module, mismatch.message);
-        add.run();
-    }
+    for (const StoredMismatch& mismatch : end.mismatches)
+        add.run(run, mismatch.module, mismatch.message);
 }
 
 void erase_end(Database& database, std::int64_t run) {
-    Statement update = database.prepare(
-        R"sql(
+    database.run(R"sql(
             UPDATE run SET finished_ms = NULL, duration_s = NULL, complete = NULL,
                 exit_code = NULL, accounting_closed = NULL, not_run_reason = NULL
-            WHERE id = ?)sql");
-    update.bind(1, run);
-    update.run();
+            WHERE id = ?)sql",
+                 run);
 }
 
 void erase_run(Database& database, std::int64_t run) {
-    Statement erase = database.prepare("DELETE FROM run WHERE id = ?");
-    erase.bind(1, run);
-    erase.run();
+    database.run("DELETE FROM run WHERE id = ?", run);
 }
 
 void erase_modules(Database& database, std::int64_t run) {
-    Statement erase = database.prepare("DELETE FROM module WHERE run = ?");
-    erase.bind(1, run);
-    erase.run();
+    database.run("DELETE FROM module WHERE run = ?", run);
 }
 
 void write_job(Database& database, std::int64_t run, const JobResult& job) {

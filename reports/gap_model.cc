@@ -138,10 +138,8 @@ Expected<std::vector<GapView>> ranked(const store::Store& store, GapSources sour
 
 }  // namespace
 
-Expected<std::vector<GapView>> current_gaps(const store::Store& store,
-                                            const std::filesystem::path& results,
-                                            const std::filesystem::path& report_folder,
-                                            bool may_copy) {
+Expected<std::vector<GapView>> current_gaps(const store::Store& store, const fs::path& results,
+                                            const fs::path& report_folder, bool may_copy) {
     const store::GapLog log(store);
     auto gaps = TRY(log.gaps());
     auto hits = TRY(log.current_hits());
@@ -149,8 +147,7 @@ Expected<std::vector<GapView>> current_gaps(const store::Store& store,
 }
 
 Expected<std::vector<GapView>> gaps_of_run(const store::Store& store, const std::string& run,
-                                           const std::filesystem::path& results,
-                                           const std::filesystem::path& report_folder,
+                                           const fs::path& results, const fs::path& report_folder,
                                            bool may_copy) {
     const store::GapLog log(store);
     auto gaps = TRY(log.gaps());

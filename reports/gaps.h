@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/gap.h"
 #include "runner/base/run/run_info.h"
 
@@ -53,8 +53,8 @@ struct GapSources {
     std::vector<store::StoredGap> gaps;
     std::vector<store::CurrentHit> hits;
     std::map<std::string, RunInfo> runs;  // by id
-    std::filesystem::path results;               // absolute: folder of the runs' folders
-    std::filesystem::path report_folder;         // relative links start here
+    fs::path results;                     // absolute: folder of the runs' folders
+    fs::path report_folder;               // relative links start here
     bool may_copy = true;                        // as LinkSource::may_copy
 };
 
@@ -64,14 +64,15 @@ struct GapSources {
 
 // The whole log, ranked by the hits of each test's last run. `results`: the folder of the store;
 // relative links start at `report_folder`.
-[[nodiscard]] Expected<std::vector<GapView>> current_gaps(
-    const store::Store& store, const std::filesystem::path& results,
-    const std::filesystem::path& report_folder, bool may_copy = true);
+[[nodiscard]] Expected<std::vector<GapView>> current_gaps(const store::Store& store,
+                                                          const fs::path& results,
+                                                          const fs::path& report_folder,
+                                                          bool may_copy = true);
 // The gaps that one run met.
 [[nodiscard]] Expected<std::vector<GapView>> gaps_of_run(const store::Store& store,
                                                          const std::string& run,
-                                                         const std::filesystem::path& results,
-                                                         const std::filesystem::path& report_folder,
+                                                         const fs::path& results,
+                                                         const fs::path& report_folder,
                                                          bool may_copy = true);
 
 // One object: {"format", "gaps": […]}; docs/reference/file-formats.md.

@@ -10,8 +10,6 @@
 
 namespace compat::reports {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 struct Forge {

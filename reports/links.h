@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,19 +10,20 @@
 #include <vector>
 
 #include "parsers/record.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::reports {
 
 // Targets of links, best first: `base`; the forge of `remote` at `commit`; copies of the linked
 // files under `copies`, made on demand.
 struct LinkSource {
-    std::filesystem::path root;    // the suite's source
+    fs::path root;                 // the suite's source
     std::string base;              // "https://…/{commit}/{path}#L{line}"; empty: none
     std::string remote;            // git remote, in any of git's forms; empty: none
     std::string commit;            // empty: none
     bool dirty = false;            // the source differs from `commit`, so the forge's lines may too
-    std::filesystem::path copies;  // folder of the copies: "<run folder>/source"
-    std::filesystem::path report_folder;  // relative links start here
+    fs::path copies;               // folder of the copies: "<run folder>/source"
+    fs::path report_folder;        // relative links start here
     // False: makes no copies; places that no copy has yet get no link.
     bool may_copy = true;
 };
@@ -54,13 +54,13 @@ class LinkResolver {
     // Empty unless links lead to copies: how those links begin, as "source/".
     [[nodiscard]] std::string copies_prefix() const;
     // The copies that links lead to, relative to the root, sorted.
-    [[nodiscard]] std::vector<std::filesystem::path> copied() const;
+    [[nodiscard]] std::vector<fs::path> copied() const;
 
   private:
     struct Target {
         bool in_suite = false;
         std::string shown;
-        std::filesystem::path relative;     // to the root
+        fs::path relative;                  // to the root
         std::optional<std::int64_t> lines;  // empty: not read yet; -1: no such file
         bool has_target = false;            // once `lines` is read: links have a file to lead to
         std::string path;                   // in links, percent-encoded
@@ -68,15 +68,15 @@ class LinkResolver {
     Target& target(const std::string& file);
     // Null if `place` is no line of the suite.
     const Target* existing(const parsers::Location& place);
-    std::filesystem::path relative_to_root(const std::filesystem::path& file) const;
+    fs::path relative_to_root(const fs::path& file) const;
     // Counts the target's lines; first copies it if links lead to copies.
     void read(Target& target) const;
 
     LinkSource source_;
-    std::filesystem::path canonical_root_;
+    fs::path canonical_root_;
     std::string template_;          // with {path} and {line}
     bool copied_ = false;           // links lead to copies
-    std::filesystem::path prefix_;  // of the root in its git work tree, for a forge's links
+    fs::path prefix_;               // of the root in its git work tree, for a forge's links
     std::map<std::string, Target> targets_;
     std::int64_t total_ = 0;
     std::int64_t unresolved_ = 0;
@@ -84,8 +84,7 @@ class LinkResolver {
 
 // The file of a frame if it lies, links followed, below the project's `root` in no hidden folder,
 // or in an installed package; else empty. Tests choose the names of frames: nothing else is opened.
-[[nodiscard]] std::filesystem::path source_of_frame(const std::filesystem::path& root,
-                                                    const std::string& file);
+[[nodiscard]] fs::path source_of_frame(const fs::path& root, const std::string& file);
 
 // A path as part of a URL.
 [[nodiscard]] std::string percent_encoded(std::string_view path);

@@ -22,7 +22,6 @@
 
 namespace compat::reports {
 
-namespace fs = std::filesystem;
 using parsers::CaseRecord;
 using parsers::ModuleOutcome;
 using parsers::ModuleRecord;

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +21,7 @@
 #include "runner/analysis/attempts.h"
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/isolation/written_files.h"
 #include "runner/base/run/run_info.h"
 #include "runner/base/secrets.h"
@@ -331,8 +331,8 @@ inline constexpr std::int64_t kTestsWithHistory = 2000;
 inline constexpr std::size_t kRedirectionsOfTest = 20;
 
 struct ModelOptions {
-    std::filesystem::path run_folder;     // absolute: source copies go in its source/ folder
-    std::filesystem::path report_folder;  // relative links start here
+    fs::path run_folder;                  // absolute: source copies go in its source/ folder
+    fs::path report_folder;               // relative links start here
     OtherRuns other_runs{};               // for attribution
     PastRuns past_runs{};                 // for histories
     // Masked in all text that a suite wrote, but the names of tests (runner/base/secrets.h).
@@ -359,8 +359,8 @@ class ModelBuilder {
     // Where links of the views so far lead to copies in `source/` of the run's folder.
     struct Copies {
         std::string prefix;                        // of those links; empty: links lead elsewhere
-        std::filesystem::path folder;              // absolute
-        std::vector<std::filesystem::path> files;  // relative to it
+        fs::path folder;                           // absolute
+        std::vector<fs::path> files;               // relative to it
     };
     [[nodiscard]] Copies copies() const;
 

@@ -78,8 +78,7 @@ Expected<std::vector<Format>> formats_of(std::string_view list) {
     }
 }
 
-Expected<ReportWriter> ReportWriter::open(const ReportModel& model,
-                                          const std::filesystem::path& folder,
+Expected<ReportWriter> ReportWriter::open(const ReportModel& model, const fs::path& folder,
                                           const std::vector<Format>& formats,
                                           const RenderOptions& options,
                                           const std::vector<RenderedFile>& more) {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "reports/renderer.h"
 #include "runner/base/error.h"
 #include "runner/base/files.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/worker.h"
 
 namespace compat::reports {
@@ -57,7 +57,7 @@ struct RenderOptions {
 
 struct RenderedFile {
     Format format;
-    std::filesystem::path path;
+    fs::path path;
 };
 
 // Each file gets its name when it is complete. Each format has a thread of its own.
@@ -66,7 +66,7 @@ class ReportWriter {
     // Writes each of `formats` under its own name in `folder`, and `more`. Creates missing folders.
     // Errors: io; usage, if this program cannot write one of them. Keeps `model`'s address.
     [[nodiscard]] static Expected<ReportWriter> open(const ReportModel& model,
-                                                     const std::filesystem::path& folder,
+                                                     const fs::path& folder,
                                                      const std::vector<Format>& formats,
                                                      const RenderOptions& options = {},
                                                      const std::vector<RenderedFile>& more = {});

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
+#include "runner/base/files/fs.h"
 #include "runner/base/framework.h"
 #include "runner/base/names.h"
 #include "runner/base/run/subset.h"
@@ -33,7 +33,7 @@ std::vector<std::string> framework_command(const CommandSource& run, const std::
         return words;
     }
     if (is_framework(framework, Framework::ctest)) {
-        const std::filesystem::path folder = std::filesystem::path(module).parent_path();
+        const fs::path folder = fs::path(module).parent_path();
         std::vector<std::string> words{std::string(framework), "--test-dir",
                                        folder.empty() ? "." : folder.string(), "--verbose"};
         if (!name.empty()) words.insert(words.end(), {"-R", exact_pattern(name)});

@@ -14,8 +14,6 @@
 
 namespace compat::suites {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 struct SettingsFile {

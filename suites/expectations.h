@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "runner/base/error.h"
 #include "runner/base/expectation.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::suites {
 
@@ -20,8 +20,8 @@ inline constexpr std::string_view kExpectationsFile = "expectations.json";
 
 // Parses the text of an expectations.json. `file` is its name in errors. Errors: suite, with
 // file:line:column.
-[[nodiscard]] Expected<std::vector<Expectation>> parse_expectations(
-    std::string_view text, const std::filesystem::path& file);
+[[nodiscard]] Expected<std::vector<Expectation>> parse_expectations(std::string_view text,
+                                                                    const fs::path& file);
 
 // Whether the text is that of an expectations.json, valid or not: a list with an object that has
 // "test", or an object with "format" and "expectations". Other programs use the name, too.

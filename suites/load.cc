@@ -15,8 +15,6 @@
 
 namespace compat::suites {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 using nlohmann::ordered_json;  // keeps the order of `env` and `groups`

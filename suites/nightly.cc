@@ -13,8 +13,6 @@
 
 namespace compat::suites {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 using nlohmann::ordered_json;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::suites {
 
@@ -31,8 +31,8 @@ struct NightlyCell {
 };
 
 struct Nightly {
-    std::filesystem::path file;
-    std::filesystem::path results, site;  // empty: not given
+    fs::path file;
+    fs::path results, site;               // empty: not given
     std::vector<NightlyCell> cells;       // by suite, then column, then torch, in the file's order
     std::optional<std::int64_t> keep_runs, keep_days;
     std::vector<std::string> notify;  // argv; empty: nobody
@@ -40,8 +40,7 @@ struct Nightly {
 
 // Parses the text of a nightly.json. `file`, absolute, is its name in errors, and paths start at
 // its folder. Errors: suite, with file:line:column.
-[[nodiscard]] Expected<Nightly> parse_nightly(std::string_view text,
-                                              const std::filesystem::path& file);
-[[nodiscard]] Expected<Nightly> load_nightly(const std::filesystem::path& file);
+[[nodiscard]] Expected<Nightly> parse_nightly(std::string_view text, const fs::path& file);
+[[nodiscard]] Expected<Nightly> load_nightly(const fs::path& file);
 
 }  // namespace compat::suites

@@ -232,7 +232,7 @@ std::string pointer_token(std::string_view key) {
     return token;
 }
 
-tl::unexpected<Error> refuse(const std::filesystem::path& file, Position at, std::string message,
+tl::unexpected<Error> refuse(const fs::path& file, Position at, std::string message,
                              std::string advice) {
     return fail(ErrorKind::suite, std::move(message), std::move(advice),
                 fmt::format("{}:{}:{}", file.string(), at.line, at.column));

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::suites {
 
@@ -46,8 +46,8 @@ struct Positions {
 [[nodiscard]] Positions find_positions(std::string_view text);
 
 // An error at a place of a file, for people to open: "FILE:LINE:COLUMN: MESSAGE: ADVICE".
-[[nodiscard]] tl::unexpected<Error> refuse(const std::filesystem::path& file, Position at,
-                                           std::string message, std::string advice = {});
+[[nodiscard]] tl::unexpected<Error> refuse(const fs::path& file, Position at, std::string message,
+                                           std::string advice = {});
 
 // A reference token of a JSON pointer: "a/b" -> "a~1b".
 [[nodiscard]] std::string pointer_token(std::string_view key);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runner/base/files/fs.h"
 #include "runner/base/framework.h"
 
 namespace compat::suites {
@@ -49,7 +49,7 @@ struct Limits {
 };
 
 struct Suite {
-    std::filesystem::path folder;       // of suite.json, or of the project without one
+    fs::path folder;                    // of suite.json, or of the project without one
     bool by_convention = false;         // no suite.json: layout and framework were detected
     std::vector<std::string> detected;  // by_convention: what was detected and where, for people
 

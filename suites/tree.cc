@@ -13,8 +13,6 @@
 
 namespace compat::suites {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // `relative`: to the root.

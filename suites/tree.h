@@ -4,9 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
+
+#include "runner/base/files/fs.h"
 
 namespace compat::suites {
 
@@ -20,10 +21,9 @@ struct TreeFile {
 // All regular files and unreadable folders below `folder` (relative to `root`; "" or "." is the
 // root), sorted by path. Does not enter symbolic links to folders and skips links to files outside
 // the root; an unreadable file has size 0.
-[[nodiscard]] std::vector<TreeFile> list_tree(const std::filesystem::path& root,
-                                              const std::filesystem::path& folder = {});
+[[nodiscard]] std::vector<TreeFile> list_tree(const fs::path& root, const fs::path& folder = {});
 
 // Whether `folder` is a results folder or a run's: a run keeps copies of the tests that it names.
-[[nodiscard]] bool holds_results(const std::filesystem::path& folder);
+[[nodiscard]] bool holds_results(const fs::path& folder);
 
 }  // namespace compat::suites

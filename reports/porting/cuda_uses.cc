@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 
 #include "reports/markdown/text.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/text.h"
 
 namespace compat::reports {
@@ -20,7 +20,7 @@ constexpr size_t kCategoriesShown = 5;
 
 CudaUseView view_of(const analysis::CudaSite& site, const std::string& root, LinkResolver& links) {
     return {fmt::format("{}:{}", site.file, site.line),
-            links.resolve({(std::filesystem::path(root) / site.file).string(), site.line}),
+            links.resolve({(fs::path(root) / site.file).string(), site.line}),
             site.symbol,
             site.source,
             site.write,

@@ -13,7 +13,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 using parsers::CaseRecord;
 using parsers::ModuleRecord;
 using parsers::State;

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "parsers/attempt.h"
 #include "runner/base/files/file_below.h"
+#include "runner/base/files/fs.h"
 #include "runner/store/store.h"
 
 namespace compat::archive {
@@ -31,22 +31,20 @@ inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 
 // Where the key of an attempt's events is kept, if its record needs one (parsers::needs_key):
 // beside the log, where a sandboxed test does not write.
-[[nodiscard]] std::filesystem::path key_file(const std::filesystem::path& log);
+[[nodiscard]] fs::path key_file(const fs::path& log);
 
 // Those of a stored attempt, named relative to the run's folder; an empty name is no file.
-[[nodiscard]] parsers::AttemptFiles files_of(const std::filesystem::path& folder,
-                                             const std::string& log, const std::string& events,
-                                             const std::string& devices);
+[[nodiscard]] parsers::AttemptFiles files_of(const fs::path& folder, const std::string& log,
+                                             const std::string& events, const std::string& devices);
 // Those of an attempt that is not stored.
 [[nodiscard]] parsers::AttemptFiles files_of(FileBelow log, FileBelow events);
 // Whether each of the names that is not empty is a regular file below the folder that can be read.
-[[nodiscard]] bool has_files(const std::filesystem::path& folder,
-                             const std::vector<std::string>& names);
+[[nodiscard]] bool has_files(const fs::path& folder, const std::vector<std::string>& names);
 
 // The record of a stored attempt, read from its files by today's parsers. Only the run knows why a
 // test did not run, so the stored reasons are kept. Empty if a file is gone, or if an older runner
 // did not store how the process ended.
 [[nodiscard]] std::optional<parsers::ModuleRecord> read_attempt_again(
-    const store::JobResult& stored, const store::RunInfo& run, const std::filesystem::path& folder);
+    const store::JobResult& stored, const store::RunInfo& run, const fs::path& folder);
 
 }  // namespace compat::archive

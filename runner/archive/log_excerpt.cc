@@ -17,8 +17,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr std::size_t kLineBytes = 4096;

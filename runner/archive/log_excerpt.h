@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::archive {
 
@@ -30,11 +30,11 @@ struct LogExcerpt {
 // printed for the test's failure, else at the first line that names the test, and it ends before
 // the next heading, or at the last line that names the test, or at the log's end. Errors: usage,
 // for a name that leaves the folder; io, for a log that is gone or is no file.
-[[nodiscard]] Expected<LogExcerpt> log_excerpt(const std::filesystem::path& folder,
-                                               const std::string& log, std::string_view test,
+[[nodiscard]] Expected<LogExcerpt> log_excerpt(const fs::path& folder, const std::string& log,
+                                               std::string_view test,
                                                const ExcerptOptions& options = {});
 // One for each of `tests`, in their order, from one reading of the log.
-[[nodiscard]] Expected<std::vector<LogExcerpt>> log_excerpts(const std::filesystem::path& folder,
+[[nodiscard]] Expected<std::vector<LogExcerpt>> log_excerpts(const fs::path& folder,
                                                              const std::string& log,
                                                              const std::vector<std::string>& tests,
                                                              const ExcerptOptions& options = {});

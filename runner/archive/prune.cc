@@ -14,7 +14,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 using store::RunSummary;
 
 namespace {

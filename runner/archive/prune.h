@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/store/store.h"
 
 namespace compat::archive {
@@ -40,19 +40,17 @@ struct PrunePlan {
 };
 
 // Keeps runs that go on and the last complete run of each group, whatever the rule says.
-[[nodiscard]] Expected<PrunePlan> plan_prune(const store::Store& store,
-                                             const std::filesystem::path& results,
+[[nodiscard]] Expected<PrunePlan> plan_prune(const store::Store& store, const fs::path& results,
                                              const PruneRule& rule);
 
 // Deletes the run's rows, then its folder, which first leaves the folder of runs in one step. After
 // an interruption the run is either whole or gone: a folder whose rows are gone is stored again by
 // `reparse --all`. Errors: usage, where a runner uses the run; busy; io.
-[[nodiscard]] Expected<void> delete_run(store::Store& store, const std::filesystem::path& results,
+[[nodiscard]] Expected<void> delete_run(store::Store& store, const fs::path& results,
                                         const store::RunSummary& run);
 
 // Removes the folders that an interrupted `delete_run` left, and lets `latest` name the newest run
 // where it names none. Call before and after deleting.
-[[nodiscard]] Expected<void> tidy_results(const store::Store& store,
-                                          const std::filesystem::path& results);
+[[nodiscard]] Expected<void> tidy_results(const store::Store& store, const fs::path& results);
 
 }  // namespace compat::archive

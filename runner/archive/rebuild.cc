@@ -22,7 +22,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 using store::Store;
 
 namespace {

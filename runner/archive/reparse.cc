@@ -18,7 +18,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 using analysis::Difference;
 using parsers::CaseRecord;
 using parsers::ModuleRecord;

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 
 #include "runner/analysis/agreement.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/store/store.h"
 
 namespace compat::archive {
@@ -23,12 +23,10 @@ using OnDifference = std::function<void(const analysis::Difference&, int attempt
 
 // Changes nothing. Calls `see` for each test that differs. Errors: usage, where an imported run's
 // copies are gone; io.
-[[nodiscard]] Expected<ReparseCounts> reparse(const store::Store& store,
-                                              const std::filesystem::path& results,
+[[nodiscard]] Expected<ReparseCounts> reparse(const store::Store& store, const fs::path& results,
                                               const store::StoredRun& run, const OnDifference& see);
 
 // Stores what today's parsers read. The run has its end.
-[[nodiscard]] Expected<void> apply_reparse(const std::filesystem::path& results,
-                                           const store::StoredRun& run);
+[[nodiscard]] Expected<void> apply_reparse(const fs::path& results, const store::StoredRun& run);
 
 }  // namespace compat::archive

@@ -6,8 +6,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // A new database would hide the runs that are there. Shards are in none.

@@ -2,21 +2,21 @@
 // replaces it meanwhile. Not here: the folder of one run (run_folder.h).
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "runner/archive/run_folder.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/store/store.h"
 
 namespace compat::archive {
 
-[[nodiscard]] bool has_database(const std::filesystem::path& results);
+[[nodiscard]] bool has_database(const fs::path& results);
 
 // `folder`, which holds a database. Errors: usage, where it holds nothing or only shards; database,
 // where the database of its runs is gone.
-[[nodiscard]] Expected<std::filesystem::path> existing_results(const std::filesystem::path& folder);
+[[nodiscard]] Expected<fs::path> existing_results(const fs::path& folder);
 
 // Where a run is stored: the database of a results folder, which is not replaced while it is open,
 // or a temporary one.
@@ -30,9 +30,9 @@ class OpenResults : public store::Store {
 };
 
 // Opens the results folder's database, making what is missing.
-[[nodiscard]] Expected<OpenResults> open_results(const std::filesystem::path& results);
+[[nodiscard]] Expected<OpenResults> open_results(const fs::path& results);
 // For a shard, which writes nothing to the results folder but its run's folder: SQLite is not
 // reliable on network file systems.
-[[nodiscard]] Expected<OpenResults> open_shard_results(const std::filesystem::path& results);
+[[nodiscard]] Expected<OpenResults> open_shard_results(const fs::path& results);
 
 }  // namespace compat::archive

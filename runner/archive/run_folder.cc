@@ -23,7 +23,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 namespace {

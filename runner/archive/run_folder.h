@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,12 +10,13 @@
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::archive {
 
 struct RunFolder {
     std::string id;
-    std::filesystem::path results, folder;
+    fs::path results, folder;
     WallTime started;
 };
 
@@ -33,14 +33,14 @@ struct PlannedModule {
 // lie in a folder of its own; the log is the runner's. The name of the one with the ids tells its
 // kind to whoever goes on with the run.
 struct AttemptNames {
-    std::filesystem::path log, events, devices, only;
+    fs::path log, events, devices, only;
 };
 [[nodiscard]] AttemptNames attempt_names(const std::string& module, int number, AttemptKind kind);
 // As they are in the run's `folder`: older runners put events and devices beside the log.
-[[nodiscard]] AttemptNames stored_names(const std::filesystem::path& folder,
-                                        const std::string& module, int number, AttemptKind kind);
+[[nodiscard]] AttemptNames stored_names(const fs::path& folder, const std::string& module,
+                                        int number, AttemptKind kind);
 // Removes all files of an attempt, whichever runner made them.
-void remove_attempt(const std::filesystem::path& folder, const std::string& module, int number,
+void remove_attempt(const fs::path& folder, const std::string& module, int number,
                     AttemptKind kind);
 
 // plan.json (docs/reference/file-formats.md): what was asked for, in a form that does not depend on
@@ -73,9 +73,9 @@ class FileLock {
 class RunLock {
   public:
     // Errors: usage, where another runner holds it; io.
-    [[nodiscard]] static Expected<RunLock> acquire(const std::filesystem::path& folder);
+    [[nodiscard]] static Expected<RunLock> acquire(const fs::path& folder);
     // Whether one holds it now.
-    [[nodiscard]] static bool is_held(const std::filesystem::path& folder);
+    [[nodiscard]] static bool is_held(const fs::path& folder);
 
   private:
     explicit RunLock(int fd) : lock_(fd) {}
@@ -87,24 +87,23 @@ class RunLock {
 class ResultsLock {
   public:
     // Errors: usage, naming the command that holds it; io.
-    [[nodiscard]] static Expected<ResultsLock> share(const std::filesystem::path& results);
-    [[nodiscard]] static Expected<ResultsLock> acquire_exclusive(
-        const std::filesystem::path& results);
+    [[nodiscard]] static Expected<ResultsLock> share(const fs::path& results);
+    [[nodiscard]] static Expected<ResultsLock> acquire_exclusive(const fs::path& results);
 
   private:
     explicit ResultsLock(int fd) : lock_(fd) {}
-    [[nodiscard]] static Expected<ResultsLock> take(const std::filesystem::path& results, int how);
+    [[nodiscard]] static Expected<ResultsLock> take(const fs::path& results, int how);
     FileLock lock_;
 };
 
 // Visits the regular files below a run's `folder`, by their names relative to it. Gives what else
 // is there, which no run makes and nothing follows: "modules/m/1.written/x (a link)".
-using RunFileVisitor = std::function<Expected<void>(const std::filesystem::path& name)>;
-[[nodiscard]] Expected<std::vector<std::string>> each_file(const std::filesystem::path& folder,
+using RunFileVisitor = std::function<Expected<void>(const fs::path& name)>;
+[[nodiscard]] Expected<std::vector<std::string>> each_file(const fs::path& folder,
                                                            const RunFileVisitor& visit);
 
 // Bytes of the regular files below `folder`; links are not followed. 0: there is none.
-[[nodiscard]] std::uint64_t folder_bytes(const std::filesystem::path& folder);
+[[nodiscard]] std::uint64_t folder_bytes(const fs::path& folder);
 
 // results/latest -> runs/<run>; replaced in one step.
 void point_latest(const RunFolder& run);

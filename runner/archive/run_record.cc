@@ -13,7 +13,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using parsers::CaseRecord;
 using parsers::State;

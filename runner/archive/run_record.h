@@ -3,7 +3,6 @@
 // which the attempts' own files hold.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -13,26 +12,23 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/store/store.h"
 
 namespace compat::archive {
 
 // Each appends a line before the database stores the same; the last line counts.
-[[nodiscard]] Expected<void> record_run(const std::filesystem::path& folder,
-                                        const store::RunInfo& info);
-[[nodiscard]] Expected<void> record_plan(const std::filesystem::path& folder,
+[[nodiscard]] Expected<void> record_run(const fs::path& folder, const store::RunInfo& info);
+[[nodiscard]] Expected<void> record_plan(const fs::path& folder,
                                          const std::vector<std::string>& modules);
-[[nodiscard]] Expected<void> record_attempt(const std::filesystem::path& folder,
-                                            const store::JobResult& job);
+[[nodiscard]] Expected<void> record_attempt(const fs::path& folder, const store::JobResult& job);
 // Why modules of a merged run never started, by their shard.
-[[nodiscard]] Expected<void> record_not_run(const std::filesystem::path& folder,
-                                            const std::string& reason,
+[[nodiscard]] Expected<void> record_not_run(const fs::path& folder, const std::string& reason,
                                             const std::vector<std::string>& modules);
 // On the disk when it returns. `states`: of the run's tests, as its database counts them.
-[[nodiscard]] Expected<void> record_end(const std::filesystem::path& folder,
-                                        const store::RunEnd& end,
+[[nodiscard]] Expected<void> record_end(const fs::path& folder, const store::RunEnd& end,
                                         const std::optional<store::StateCounts>& states = {});
-[[nodiscard]] Expected<void> record_reopened(const std::filesystem::path& folder);
+[[nodiscard]] Expected<void> record_reopened(const fs::path& folder);
 
 struct RunRecord {
     store::RunInfo info;
@@ -48,12 +44,12 @@ struct RunRecord {
     int unreadable = 0;          // lines
 };
 // Errors: usage, where there is no such file, none that says how the run began, or a newer format.
-[[nodiscard]] Expected<RunRecord> read_record(const std::filesystem::path& folder);
-[[nodiscard]] bool has_record(const std::filesystem::path& folder);
+[[nodiscard]] Expected<RunRecord> read_record(const fs::path& folder);
+[[nodiscard]] bool has_record(const fs::path& folder);
 // Only how the run began. Errors: as read_record's.
-[[nodiscard]] Expected<store::RunInfo> read_run_info(const std::filesystem::path& folder);
+[[nodiscard]] Expected<store::RunInfo> read_run_info(const fs::path& folder);
 // Whether the record says how the run began. One that was cut off before it holds nothing.
-[[nodiscard]] bool has_start(const std::filesystem::path& folder);
+[[nodiscard]] bool has_start(const fs::path& folder);
 // The keys of a run in its record, as the plan of shards has them, too.
 [[nodiscard]] nlohmann::ordered_json run_as_json(const store::RunInfo& info);
 void run_from_json(const nlohmann::ordered_json& json, store::RunInfo& info);
@@ -63,12 +59,10 @@ void run_from_json(const nlohmann::ordered_json& json, store::RunInfo& info);
 using OnGone = std::function<Expected<void>(const store::JobResult&)>;
 // Each module of the record, with its attempts as their files are read by today's parsers. Holds
 // one module at a time.
-[[nodiscard]] Expected<void> each_recorded_module(const RunRecord& record,
-                                                  const std::filesystem::path& folder,
+[[nodiscard]] Expected<void> each_recorded_module(const RunRecord& record, const fs::path& folder,
                                                   const OnGone& on_gone,
                                                   const store::ModuleVisitor& see);
 // Stores the attempts that were recorded and that the store lacks: it was busy until the end.
-[[nodiscard]] Expected<void> store_recorded(store::Store& store,
-                                            const std::filesystem::path& folder);
+[[nodiscard]] Expected<void> store_recorded(store::Store& store, const fs::path& folder);
 
 }  // namespace compat::archive

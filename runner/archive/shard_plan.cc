@@ -11,7 +11,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -3,7 +3,6 @@
 // modules (runner/plan/cut.h), or for the shards' folders (shards.h).
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "runner/archive/run_folder.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/store/store.h"
 
 namespace compat::archive {
@@ -28,10 +28,9 @@ struct ShardPlan {
     std::vector<PlannedShard> shards;  // shard 1 first
 };
 
-[[nodiscard]] Expected<void> write_shard_plan(const std::filesystem::path& file,
-                                              const ShardPlan& plan);
+[[nodiscard]] Expected<void> write_shard_plan(const fs::path& file, const ShardPlan& plan);
 // Errors: io; usage, where it is no such plan or of another format.
-[[nodiscard]] Expected<ShardPlan> read_shard_plan(const std::filesystem::path& file);
+[[nodiscard]] Expected<ShardPlan> read_shard_plan(const fs::path& file);
 
 // The id of shard `index`, from 1: the same each time that it starts.
 [[nodiscard]] std::string run_id_of_shard(const ShardPlan& plan, std::size_t index);
@@ -39,7 +38,7 @@ struct ShardPlan {
 // Why shards ended early, by their index from 1: "NODE_FAIL", "TIMEOUT".
 using ShardReasons = std::map<std::size_t, std::string>;
 // Errors: io; usage, where it is no such file or of another plan.
-[[nodiscard]] Expected<ShardReasons> read_shard_reasons(const std::filesystem::path& file,
+[[nodiscard]] Expected<ShardReasons> read_shard_reasons(const fs::path& file,
                                                         const ShardPlan& plan);
 
 }  // namespace compat::archive

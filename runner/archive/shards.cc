@@ -9,8 +9,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 tl::unexpected<Error> lacks_attempt(const RunRecord& record, const fs::path& folder,

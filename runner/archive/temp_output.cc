@@ -26,7 +26,7 @@ sigset_t ending_signals() {
 
 }  // namespace
 
-TempOutput::TempOutput(std::filesystem::path path, std::function<void(bool kept)> on_interrupt)
+TempOutput::TempOutput(fs::path path, std::function<void(bool kept)> on_interrupt)
     : signals_(ending_signals()),
       paths_{std::move(path)},
       on_interrupt_(std::move(on_interrupt)),
@@ -47,14 +47,14 @@ TempOutput::~TempOutput() {
     ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
-void TempOutput::add(std::filesystem::path path) {
+void TempOutput::add(fs::path path) {
     const std::lock_guard lock(deciding_);
     paths_.push_back(std::move(path));
 }
 
 void TempOutput::hold() { held_.lock(); }
 
-void TempOutput::keep(const std::filesystem::path& path) {
+void TempOutput::keep(const fs::path& path) {
     kept_ = true;
     std::erase(paths_, path);
     held_.unlock();
@@ -76,8 +76,8 @@ void TempOutput::remove() const {
         bool there = true;
         for (int i = 0; i < 100 && there; ++i) {
             std::error_code error;
-            std::filesystem::remove_all(path, error);
-            there = error || std::filesystem::exists(path, error);
+            fs::remove_all(path, error);
+            there = error || fs::exists(path, error);
         }
     }
 }

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <csignal>
-#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "runner/base/files/fs.h"
 
 namespace compat::archive {
 
@@ -18,16 +19,16 @@ class TempOutput {
   public:
     // `on_interrupt` reports an interruption, on another thread, as the last call before the
     // process ends; `kept`: whether `keep` was called before it.
-    TempOutput(std::filesystem::path path, std::function<void(bool kept)> on_interrupt);
+    TempOutput(fs::path path, std::function<void(bool kept)> on_interrupt);
     ~TempOutput();  // removes it, too, unless it was kept
     TempOutput(const TempOutput&) = delete;
     TempOutput& operator=(const TempOutput&) = delete;
 
     // Before its folder is made.
-    void add(std::filesystem::path path);
+    void add(fs::path path);
     // From here on an interruption waits for `keep` or the destructor.
     void hold();
-    void keep(const std::filesystem::path& path);
+    void keep(const fs::path& path);
 
   private:
     void watch();
@@ -35,7 +36,7 @@ class TempOutput {
 
     sigset_t signals_;
     void (*before_)(int) = nullptr;  // what SIGUSR2, which ends the watch, did
-    std::vector<std::filesystem::path> paths_;  // to remove
+    std::vector<fs::path> paths_;  // to remove
     std::function<void(bool kept)> on_interrupt_;
     std::mutex deciding_;
     std::unique_lock<std::mutex> held_;

@@ -14,8 +14,6 @@
 
 namespace compat {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 tl::unexpected<Error> io_error(const char* verb, const fs::path& path, int error) {

@@ -3,27 +3,26 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <string_view>
 
 #include "runner/base/error.h"
 #include "runner/base/files/file_below.h"
+#include "runner/base/files/fs.h"
 
 namespace compat {
 
 // The last `most` bytes of a larger file. For a path, links are followed.
 [[nodiscard]] Expected<std::string> read_file(
-    const std::filesystem::path& path,
-    std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
+    const fs::path& path, std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 [[nodiscard]] Expected<std::string> read_file(
     const FileBelow& file, std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
 // Writes a temporary file and renames it to `path`: readers see the old or the new file, whole.
 class AtomicFile {
   public:
-    [[nodiscard]] static Expected<AtomicFile> create(const std::filesystem::path& path);
+    [[nodiscard]] static Expected<AtomicFile> create(const fs::path& path);
     AtomicFile(AtomicFile&& other) noexcept;
     AtomicFile& operator=(AtomicFile&&) = delete;
     ~AtomicFile();  // removes an uncommitted file
@@ -33,15 +32,15 @@ class AtomicFile {
     [[nodiscard]] Expected<void> commit();
 
   private:
-    AtomicFile(std::filesystem::path path, std::filesystem::path beside, int fd);
-    std::filesystem::path path_;
-    std::filesystem::path beside_;
+    AtomicFile(fs::path path, fs::path beside, int fd);
+    fs::path path_;
+    fs::path beside_;
     int fd_;
     int failed_ = 0;  // errno
 };
 
 // Writes `bytes` through an AtomicFile.
-[[nodiscard]] Expected<void> write_file(const std::filesystem::path& path, std::string_view bytes);
+[[nodiscard]] Expected<void> write_file(const fs::path& path, std::string_view bytes);
 // Not in one step, but with the folders above it.
 [[nodiscard]] Expected<void> write_new_file(const FileBelow& file, std::string_view bytes);
 
@@ -55,10 +54,9 @@ class AtomicFile {
                                          bool sync = false);
 
 // Whether a path is the folder or below it, by their names alone. Both absolute and normal.
-[[nodiscard]] bool is_inside(const std::filesystem::path& path,
-                             const std::filesystem::path& folder);
+[[nodiscard]] bool is_inside(const fs::path& path, const fs::path& folder);
 
-// std::filesystem::create_directories with our Error.
-[[nodiscard]] Expected<void> make_directories(const std::filesystem::path& path);
+// fs::create_directories with our Error.
+[[nodiscard]] Expected<void> make_directories(const fs::path& path);
 
 }  // namespace compat

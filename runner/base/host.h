@@ -6,14 +6,15 @@
 #include <sys/stat.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
+
+#include "runner/base/files/fs.h"
 
 namespace compat {
 
 // The executable of this process; empty: unknown.
-[[nodiscard]] std::filesystem::path program_path();
+[[nodiscard]] fs::path program_path();
 
 // "Debian GNU/Linux 12 (bookworm)", "macOS 14.5"; empty: unknown.
 [[nodiscard]] std::string os_name();
@@ -22,7 +23,7 @@ namespace compat {
 [[nodiscard]] std::string cpu_model();
 
 // Processes that hold a flock(2) on this file; empty if unknown.
-[[nodiscard]] std::vector<int> lock_holders(const std::filesystem::path& file);
+[[nodiscard]] std::vector<int> lock_holders(const fs::path& file);
 
 // The environment variable with folders for the loader of shared libraries.
 [[nodiscard]] const char* library_path_variable();
@@ -42,7 +43,7 @@ struct FileTimes {
 
 // Makes the new file `to` share the blocks of `from` until one of them is written (reflink). False:
 // the file systems cannot, and there is no `to`.
-[[nodiscard]] bool clone_file(const std::filesystem::path& from, const std::filesystem::path& to);
+[[nodiscard]] bool clone_file(const fs::path& from, const fs::path& to);
 
 // Call between fork and exec: the system sends `signal` when the parent dies. Does nothing on
 // macOS.

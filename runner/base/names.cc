@@ -75,8 +75,8 @@ std::string short_name(std::string_view text) {
     return name;
 }
 
-std::filesystem::path escaped_path(std::string_view module) {
-    std::filesystem::path path;
+fs::path escaped_path(std::string_view module) {
+    fs::path path;
     size_t begin = 0;
     while (true) {
         const size_t end = module.find('/', begin);

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runner/base/clock.h"
+#include "runner/base/files/fs.h"
 
 namespace compat {
 
@@ -20,7 +20,7 @@ extern const std::string_view kVersion;  // the project's, from CMake
 // "x\ny"). It never leaves that folder, and different names give different paths. Bytes outside
 // [A-Za-z0-9._-] and the components "." and ".." become %XX; "/" separates components; an empty
 // component becomes "%".
-[[nodiscard]] std::filesystem::path escaped_path(std::string_view module);
+[[nodiscard]] fs::path escaped_path(std::string_view module);
 
 // One component, by the same rules; "/" is escaped too.
 [[nodiscard]] std::string escaped_component(std::string_view name);

@@ -10,16 +10,21 @@
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
 #include "runner/config/settings.h"
+#include "runner/display/output.h"
 
 namespace compat::cli {
+
+// Every command needs them.
+using config::Setting;
+using display::print;
 
 // Returns what the process exits with.
 using Action = std::function<Expected<int>()>;
 
 struct Command {
-    std::string_view help;                  // its line in `runner --help`
-    std::vector<config::Setting> settings;  // its flags
-    std::string_view examples;              // below its help; empty: none
+    std::string_view help;          // its line in `runner --help`
+    std::vector<Setting> settings;  // its flags
+    std::string_view examples;      // below its help; empty: none
     // Adds the options that are not settings. The action may use `invocation`, which is complete
     // then and outlives it. It must not use `app`, which is gone.
     Action (*add)(CLI::App& app, config::Invocation& invocation);
@@ -28,7 +33,7 @@ struct Command {
     bool shows_defaults = true;  // of its settings, in its help
 };
 
-void add_settings(CLI::App& app, const std::vector<config::Setting>& settings, config::Flags& flags,
+void add_settings(CLI::App& app, const std::vector<Setting>& settings, config::Flags& flags,
                   bool shows_defaults = false);
 
 inline constexpr const char* kSuiteHelp =

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 
+#include "runner/base/files/fs.h"
 #include "runner/base/names.h"
 #include "runner/base/nearest.h"
 #include "runner/base/text.h"
@@ -19,8 +19,6 @@
 #include "runner/prepare/share.h"
 
 namespace compat::cli {
-
-using config::Setting;
 
 namespace {
 
@@ -109,9 +107,8 @@ std::optional<std::string> refuse_command(const std::vector<std::string>& words)
         return std::nullopt;
     const auto share = prepare::find_share();
     std::error_code error;
-    const std::filesystem::path suite =
-        share ? prepare::find_suite(words[0], *share) : std::filesystem::path(words[0]);
-    if (std::filesystem::exists(suite, error)) return std::nullopt;
+    const fs::path suite = share ? prepare::find_suite(words[0], *share) : fs::path(words[0]);
+    if (fs::exists(suite, error)) return std::nullopt;
     std::vector<std::string> commands;
     for (const CommandRow& row : kCommands) commands.emplace_back(row.name);
     const std::string guess = did_you_mean(nearest(words[0], commands, 1));

@@ -17,8 +17,6 @@
 
 namespace compat::cli {
 
-namespace fs = std::filesystem;
-using config::Setting;
 using reports::ChangeClass;
 
 namespace {

@@ -15,10 +15,6 @@
 
 namespace compat::cli {
 
-namespace fs = std::filesystem;
-using config::Setting;
-using display::print;
-
 namespace {
 
 // A line of the answer is "word<tab>help"; these two ask the shell for paths.

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "runner/base/files/fs.h"
 #include "runner/cli/commands.h"
 #include "runner/display/output.h"
 #include "runner/prepare/share.h"
@@ -9,9 +10,6 @@
 #include "runner/run/ready.h"
 
 namespace compat::cli {
-
-using config::Setting;
-using display::print;
 
 namespace {
 
@@ -34,7 +32,7 @@ Expected<std::optional<prepare::Environment>> find_torch(const config::Settings&
 }
 
 plan::Variables simulating(const config::Settings& settings, const prepare::Share& share,
-                           const std::filesystem::path& library) {
+                           const fs::path& library) {
     plan::ChildSettings child;
     child.activation = share.shim / "python" / "activate";
     child.shim_library = library;

@@ -13,10 +13,6 @@
 
 namespace compat::cli {
 
-namespace fs = std::filesystem;
-using config::Setting;
-using display::print;
-
 namespace {
 
 // Doctor makes no environment and builds no shim: it prints what existing ones find.

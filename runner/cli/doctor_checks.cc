@@ -11,7 +11,6 @@
 
 namespace compat::cli {
 
-namespace fs = std::filesystem;
 using config::Setting;
 using Findings = std::vector<Finding>;
 

@@ -14,10 +14,7 @@
 
 namespace compat::cli {
 
-namespace fs = std::filesystem;
 using analysis::ExpectationChange;
-using config::Setting;
-using display::print;
 
 namespace {
 

@@ -11,9 +11,6 @@
 
 namespace compat::cli {
 
-using config::Setting;
-using display::print;
-
 namespace {
 
 struct ListRequest {

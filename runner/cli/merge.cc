@@ -5,8 +5,6 @@
 
 namespace compat::cli {
 
-using config::Setting;
-
 namespace {
 
 Action add_merge(CLI::App& app, config::Invocation& invocation) {

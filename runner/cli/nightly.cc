@@ -6,8 +6,6 @@
 
 namespace compat::cli {
 
-using config::Setting;
-
 namespace {
 
 Action add_nightly(CLI::App& app, config::Invocation& invocation) {

@@ -1,6 +1,6 @@
 // `runner plan`: plans a run once, for many machines.
-#include <filesystem>
 
+#include "runner/base/files/fs.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/options/checks.h"
 #include "runner/cli/options/run_options.h"
@@ -9,8 +9,6 @@
 #include "suites/units.h"
 
 namespace compat::cli {
-
-using config::Setting;
 
 namespace {
 
@@ -34,8 +32,7 @@ Action add_plan(CLI::App& app, config::Invocation& invocation) {
         ->type_name("TIME")
         ->excludes(shards);
     app.add_option_function<std::string>(
-           "--out",
-           [request](const std::string& file) { request->out = std::filesystem::absolute(file); },
+           "--out", [request](const std::string& file) { request->out = fs::absolute(file); },
            "file to write")
         ->type_name("FILE")
         ->required();

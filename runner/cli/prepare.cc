@@ -5,9 +5,6 @@
 
 namespace compat::cli {
 
-using config::Setting;
-using display::print;
-
 namespace {
 
 Expected<ExitCode> prepare_suite(const std::string& suite, const config::Invocation& invocation) {

@@ -1,9 +1,8 @@
 // Opens the results folder of the settings for reading. Not for writing (archive/results.h).
 #pragma once
 
-#include <filesystem>
-
 #include "runner/archive/results.h"
+#include "runner/base/files/fs.h"
 #include "runner/cluster/unpacked.h"
 #include "runner/config/settings.h"
 #include "runner/store/store.h"
@@ -11,13 +10,13 @@
 namespace compat::cli {
 
 struct Results {
-    std::filesystem::path folder;
+    fs::path folder;
     store::Store store;
 };
 
 // Errors of all: usage, if nothing is stored there.
-[[nodiscard]] inline Expected<Results> open_existing(const std::filesystem::path& results) {
-    return archive::existing_results(results).and_then([](const std::filesystem::path& folder) {
+[[nodiscard]] inline Expected<Results> open_existing(const fs::path& results) {
+    return archive::existing_results(results).and_then([](const fs::path& folder) {
         return store::Store::open(folder / "runner.db", store::Store::Mode::read_only)
             .map([&](store::Store&& store) {
                 return Results{folder, std::move(store)};

@@ -6,8 +6,6 @@
 
 namespace compat::cli {
 
-using config::Setting;
-
 namespace {
 
 Action add_resume(CLI::App& app, config::Invocation& invocation) {

@@ -1,8 +1,8 @@
 // `runner run`: runs a suite, or parts of it.
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
+#include "runner/base/files/fs.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/options/checks.h"
 #include "runner/cli/options/help_format.h"
@@ -14,7 +14,6 @@
 namespace compat::cli {
 
 using config::Heading;
-using config::Setting;
 
 namespace {
 
@@ -134,7 +133,7 @@ void add_report_files(CLI::App& app, run::ExtraReports& extra) {
         auto* const file = app.add_option_function<std::string>(
             row.flag,
             [&extra, format = row.format](const std::string& name) {
-                extra.files.push_back({format, std::filesystem::absolute(name)});
+                extra.files.push_back({format, fs::absolute(name)});
             },
             row.help);
         // Before the run rather than after it.

@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "runner/base/files.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/text.h"
 #include "runner/cli/commands.h"
 #include "runner/cli/scan_fix.h"
@@ -16,10 +16,6 @@
 #include "runner/scan/scan_sources.h"
 
 namespace compat::cli {
-
-namespace fs = std::filesystem;
-using config::Setting;
-using display::print;
 
 namespace {
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <string_view>
 
 #include "runner/base/files.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/text.h"
 #include "runner/display/output.h"
 
@@ -32,7 +32,7 @@ Expected<ExitCode> fix_sources(const scan::FixRequest& request, const std::strin
                     "name the code's environment with --python, or a version with --torch");
     const auto fixed = TRY(scan::fix_sources(request, settings, share, say));
     if (!patch.empty()) {
-        TRY(write_file(std::filesystem::absolute(patch), fixed.patch));
+        TRY(write_file(fs::absolute(patch), fixed.patch));
     } else if (!request.write) {
         display::put(stdout, fixed.patch);
     }

@@ -26,7 +26,6 @@
 
 namespace compat::cluster {
 
-namespace fs = std::filesystem;
 using archive::PlannedModule;
 using config::Setting;
 

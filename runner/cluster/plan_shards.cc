@@ -16,7 +16,6 @@
 
 namespace compat::cluster {
 
-namespace fs = std::filesystem;
 using config::Setting;
 using display::print;
 

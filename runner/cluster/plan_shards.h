@@ -2,11 +2,11 @@
 // cutting (plan/cut.h), and making one run of the shards (merge.h).
 #pragma once
 
-#include <filesystem>
 #include <optional>
 
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
+#include "runner/base/files/fs.h"
 #include "runner/config/settings.h"
 #include "runner/run/resume.h"
 #include "runner/run/run_suite.h"
@@ -19,7 +19,7 @@ struct PlanRequest {
     std::optional<std::chrono::milliseconds> target;  // that a shard may take
     std::size_t shards_at_first = 0;  // while no duration is known, with `target`; 0: an error then
     int jobs = 0;  // children at a time that `target` is for; 0: as the settings say for this host
-    std::filesystem::path out;
+    fs::path out;
 };
 
 // Prepares source, environment and shim, and writes the plan's file. Starts no test. Reads earlier

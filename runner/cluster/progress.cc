@@ -12,8 +12,6 @@
 
 namespace compat::cluster {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // The whole lines of a file from `read` on, which becomes the end of the last one.

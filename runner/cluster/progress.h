@@ -4,17 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "runner/archive/shard_plan.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::cluster {
 
 class ShardProgress {
   public:
-    ShardProgress(const archive::ShardPlan& plan, const std::filesystem::path& results);
+    ShardProgress(const archive::ShardPlan& plan, const fs::path& results);
 
     // New whole lines of all shards since the last call, without their times: "shard 2: …".
     [[nodiscard]] std::vector<std::string> new_lines();
@@ -25,7 +25,7 @@ class ShardProgress {
 
   private:
     struct Shard {
-        std::filesystem::path folder;
+        fs::path folder;
         std::uint64_t read = 0;          // bytes of run.log
         std::uint64_t record_bytes = 0;  // when `done` was counted
         std::size_t done = 0;

@@ -29,7 +29,6 @@
 
 namespace compat::cluster {
 
-namespace fs = std::filesystem;
 using config::Setting;
 
 namespace {

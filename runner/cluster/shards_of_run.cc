@@ -11,7 +11,6 @@
 
 namespace compat::cluster {
 
-namespace fs = std::filesystem;
 using archive::ShardFolder;
 using archive::ShardPlan;
 

@@ -5,8 +5,6 @@
 
 namespace compat::cluster {
 
-namespace fs = std::filesystem;
-
 Expected<fs::path> unpacked(const fs::path& named, const config::Invocation& invocation) {
     if (!archive::is_archive(named)) return named;
     const auto settings = TRY(config::Settings::resolve(invocation, nullptr));

@@ -2,21 +2,21 @@
 // unpacked once, in the cache. Not here: their format.
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/config/settings.h"
 
 namespace compat::cluster {
 
 // `named` itself, or the results folder of the archive that it names.
-[[nodiscard]] Expected<std::filesystem::path> unpacked(const std::filesystem::path& named,
-                                                       const config::Invocation& invocation);
+[[nodiscard]] Expected<fs::path> unpacked(const fs::path& named,
+                                          const config::Invocation& invocation);
 
 // Where a command finds a run.
 struct RunPlace {
-    std::filesystem::path results;
+    fs::path results;
     std::string run;
 };
 // The settings' results folder and `run`; for an archive its own folder and "latest".

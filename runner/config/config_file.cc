@@ -15,8 +15,6 @@
 
 namespace compat::config {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 using nlohmann::json;

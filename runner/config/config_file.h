@@ -2,12 +2,12 @@
 // settings. Not here: suite.json (suites/load.h); the order of precedence (settings.h).
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/config/settings_table.h"
 
 namespace compat::config {
@@ -18,7 +18,7 @@ struct ConfigFile {
         std::string where;  // "FILE:LINE:COLUMN"
     };
 
-    std::filesystem::path path;
+    fs::path path;
     std::map<Setting, Given> values;
 };
 
@@ -26,8 +26,7 @@ struct ConfigFile {
 // one: the suite's (empty: none), the current one, its parents up to the one that holds .git.
 // Outside a checkout no parent is searched: anybody may write there (/tmp). Errors (usage) name
 // FILE:LINE:COLUMN and the key.
-[[nodiscard]] Expected<std::optional<ConfigFile>> read_project_file(
-    const std::filesystem::path& suite_folder);
+[[nodiscard]] Expected<std::optional<ConfigFile>> read_project_file(const fs::path& suite_folder);
 
 // $XDG_CONFIG_HOME/runner/config.json, else ~/.config/runner/config.json.
 [[nodiscard]] Expected<std::optional<ConfigFile>> read_user_file();

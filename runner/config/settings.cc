@@ -11,8 +11,6 @@
 
 namespace compat::config {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // The files that apply to one command.

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/config/config_file.h"
 #include "runner/config/settings_table.h"
 #include "suites/suite.h"
@@ -40,15 +40,15 @@ struct Invocation {
     Flags flags;
     std::vector<std::string> argv;       // as typed
     std::vector<std::string> passed_on;  // words after the first "--", for pytest or a program
-    std::filesystem::path suite;         // as given; empty: the command names none
-    std::filesystem::path project{};     // whose environment counts while no suite is loaded
+    fs::path suite;                      // as given; empty: the command names none
+    fs::path project{};                  // whose environment counts while no suite is loaded
 };
 
 // The text of a setting before a suite is loaded; empty if a configuration file has an error.
 [[nodiscard]] std::string text_before_suite(const Invocation& invocation, Setting setting);
 
 // The absolute folder of the results. Errors: usage, if a setting is invalid.
-[[nodiscard]] Expected<std::filesystem::path> results_folder(const Invocation& invocation);
+[[nodiscard]] Expected<fs::path> results_folder(const Invocation& invocation);
 
 class Settings {
   public:
@@ -80,13 +80,13 @@ class Settings {
     [[nodiscard]] int retries() const { return retries_; }
     [[nodiscard]] int seeds() const { return seeds_; }
     // The configuration files that were read, the project's first.
-    [[nodiscard]] const std::vector<std::filesystem::path>& files() const { return files_; }
+    [[nodiscard]] const std::vector<fs::path>& files() const { return files_; }
 
   private:
     [[nodiscard]] Expected<void> settle_redirection();
 
     std::map<Setting, Value> values_;
-    std::vector<std::filesystem::path> files_;
+    std::vector<fs::path> files_;
     int jobs_ = 1;
     std::chrono::milliseconds timeout_{};
     std::chrono::milliseconds test_timeout_{};

@@ -28,12 +28,12 @@ nlohmann::json json_of(const toml::node& node) {
 
 }  // namespace
 
-std::string place(const std::filesystem::path& file, suites::Position at) {
+std::string place(const fs::path& file, suites::Position at) {
     return fmt::format("{}:{}:{}", file.string(), at.line, at.column);
 }
 
 Expected<std::optional<std::vector<Entry>>> read_tool_runner(std::string_view text,
-                                                             const std::filesystem::path& file) {
+                                                             const fs::path& file) {
     const toml::parse_result parsed = toml::parse(text);
     if (!parsed) {
         const toml::parse_error& error = parsed.error();

@@ -2,7 +2,6 @@
 // only user of toml++. Not here: what the keys mean (config_file.h).
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "suites/positions.h"
 
 namespace compat::config {
@@ -22,10 +22,10 @@ struct Entry {
 };
 
 // Nothing: the document has no such table. Errors (usage): invalid TOML, or not a table.
-[[nodiscard]] Expected<std::optional<std::vector<Entry>>> read_tool_runner(
-    std::string_view text, const std::filesystem::path& file);
+[[nodiscard]] Expected<std::optional<std::vector<Entry>>> read_tool_runner(std::string_view text,
+                                                                           const fs::path& file);
 
 // "FILE:LINE:COLUMN"
-[[nodiscard]] std::string place(const std::filesystem::path& file, suites::Position at);
+[[nodiscard]] std::string place(const fs::path& file, suites::Position at);
 
 }  // namespace compat::config

@@ -15,8 +15,6 @@
 
 namespace compat::display {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // The runner writes a .complete file beside its environments (prepare/cache.h).

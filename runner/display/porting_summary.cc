@@ -13,7 +13,6 @@
 
 namespace compat::display {
 
-namespace fs = std::filesystem;
 using reports::Column;
 using reports::ColumnRow;
 using reports::kColumns;

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 
 #include "reports/porting/porting.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::display {
 
 // Lines of at most `columns` columns, but for words that are wider. `page`: the written page.
-[[nodiscard]] std::string porting_summary(const reports::PortingView& view,
-                                          const std::filesystem::path& page, std::size_t columns);
+[[nodiscard]] std::string porting_summary(const reports::PortingView& view, const fs::path& page,
+                                          std::size_t columns);
 
 }  // namespace compat::display

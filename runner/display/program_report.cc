@@ -15,8 +15,6 @@
 
 namespace compat::display {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Rows of one table; the last row counts the others, which are in the record.

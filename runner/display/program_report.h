@@ -3,11 +3,11 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <string>
 
 #include "parsers/devices.h"
 #include "runner/analysis/collectives.h"
+#include "runner/base/files/fs.h"
 #include "runner/exec/event.h"
 
 namespace compat::display {
@@ -18,8 +18,8 @@ struct ProgramRun {
     std::chrono::duration<double> took{};
     std::string unwatched;          // why there is no shim; empty: there is one
     std::string python;             // the interpreter whose torch the shim was built for
-    std::filesystem::path cwd;      // files below it are shown relative to it
-    std::filesystem::path record;   // empty: none
+    fs::path cwd;                   // files below it are shown relative to it
+    fs::path record;                // empty: none
     analysis::CollectiveLink link;  // of the model of collectives' time
     std::string scan;               // what its sources use CUDA for (describe_scan); empty: unknown
 };

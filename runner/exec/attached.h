@@ -3,18 +3,18 @@
 // session of their own (launcher.h).
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/process/process_end.h"
 
 namespace compat::exec {
 
 struct AttachedProgram {
-    std::filesystem::path program;
+    fs::path program;
     std::vector<std::string> arguments;                    // without argv[0]
     std::vector<std::pair<std::string, std::string>> env;  // the whole environment
 };

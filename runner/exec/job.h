@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/files/file_below.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::exec {
 
@@ -21,7 +21,7 @@ struct Sandbox;
 struct Job {
     std::string name;               // for people: the module's path
     std::vector<std::string> argv;  // argv[0] is an absolute path; no shell
-    std::filesystem::path cwd;
+    fs::path cwd;
     // The whole environment: `env` overrides `common_env`, which jobs share because thousands of
     // them wait in memory.
     std::shared_ptr<const Variables> common_env;

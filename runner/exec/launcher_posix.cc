@@ -120,8 +120,7 @@ Expected<int> spawn(const Job& job, int output, int inherited, Spawning spawning
     if (!input.valid()) return cannot(std::strerror(errno));
     std::error_code error;
     // Boost.Process would ignore a missing folder.
-    if (!std::filesystem::is_directory(job.cwd, error))
-        return cannot("no such folder: " + job.cwd.string());
+    if (!fs::is_directory(job.cwd, error)) return cannot("no such folder: " + job.cwd.string());
     const auto argv = !job.sandbox ? job.argv
                       : spawning == Spawning::server
                           ? server_in_sandbox(*job.sandbox, job.argv)

@@ -11,7 +11,6 @@
 
 #include <sys/resource.h>
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/exec/event.h"
 #include "runner/exec/fd.h"
 
@@ -58,7 +58,7 @@ inline constexpr std::string_view kInitWord = "sandbox-init";
 // folder of the run's that it may write to; empty: none.
 [[nodiscard]] std::vector<std::string> in_sandbox(const Sandbox& sandbox,
                                                   const std::vector<std::string>& argv,
-                                                  const std::filesystem::path& writable);
+                                                  const fs::path& writable);
 // A server has no socket to us of its own: its init passes on descriptor 3 and ends after its last
 // child.
 [[nodiscard]] std::vector<std::string> server_in_sandbox(const Sandbox& sandbox,

@@ -2,10 +2,10 @@
 // for the night as a whole (nightly.h).
 #pragma once
 
-#include <filesystem>
 #include <functional>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/config/settings.h"
 #include "runner/nightly/night.h"
 #include "runner/run/resume.h"
@@ -15,7 +15,7 @@ namespace compat::nightly {
 
 // Settings that all cells share.
 struct NightSettings {
-    std::filesystem::path results;
+    fs::path results;
     std::string isolation;  // of cells without one
     config::Invocation invocation;
     run::ParseCommand parse;

@@ -265,7 +265,7 @@ std::map<std::string, std::string> runs_of(const nlohmann::json& summary) {
 
 }  // namespace
 
-Expected<EarlierNight> read_summary(const std::filesystem::path& file) {
+Expected<EarlierNight> read_summary(const fs::path& file) {
     const auto text = TRY(read_file(file));
     const auto json = nlohmann::json::parse(text, nullptr, false);
     const bool is_one = json.is_object() && json.contains("started_ms") &&

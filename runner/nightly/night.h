@@ -2,7 +2,6 @@
 // Values only. Not for running cells (nightly.h).
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "runner/analysis/changes/change_class.h"
 #include "runner/base/clock.h"
 #include "runner/base/exit_code.h"
+#include "runner/base/files/fs.h"
 #include "runner/site/blame.h"
 #include "runner/store/store.h"
 #include "suites/nightly.h"
@@ -49,11 +49,11 @@ struct CellResult {
 inline constexpr std::size_t kBlamedTests = 100;
 
 struct Night {
-    std::filesystem::path file;    // the nightly.json
-    std::filesystem::path folder;  // of summary.json
+    fs::path file;    // the nightly.json
+    fs::path folder;  // of summary.json
     WallTime started{};
     std::optional<WallTime> finished;
-    std::filesystem::path site;  // its first page; empty: not written
+    fs::path site;  // its first page; empty: not written
     std::vector<CellResult> cells;
     std::vector<std::string> problems;  // of the night as a whole
     ExitCode code = ExitCode::ok;
@@ -70,7 +70,7 @@ struct EarlierNight {
     bool finished = false;
     std::map<std::string, std::string> runs{};  // of the cells that began, by series
 };
-[[nodiscard]] Expected<EarlierNight> read_summary(const std::filesystem::path& file);
+[[nodiscard]] Expected<EarlierNight> read_summary(const fs::path& file);
 
 // One line for each cell, then what is new, with its first bad run and what changed, and what is
 // flaky.

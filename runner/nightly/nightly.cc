@@ -27,7 +27,6 @@
 
 namespace compat::nightly {
 
-namespace fs = std::filesystem;
 using config::Setting;
 using display::print;
 

@@ -3,17 +3,16 @@
 // the summary says (night.h), and starting it each night: cron, a timer or a CI schedule does.
 #pragma once
 
-#include <filesystem>
-
 #include "runner/base/error.h"
 #include "runner/base/exit_code.h"
+#include "runner/base/files/fs.h"
 #include "runner/config/settings.h"
 #include "runner/run/resume.h"
 
 namespace compat::nightly {
 
 struct NightlyRequest {
-    std::filesystem::path file;
+    fs::path file;
     bool resume = false;
     bool dry_run = false;
     int verbosity = 0;

@@ -6,8 +6,6 @@
 
 namespace compat::plan {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 using Environment = std::map<std::string, std::string>;

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "runner/base/files/fs.h"
 #include "runner/base/run/run_info.h"
 #include "runner/plan/plan.h"
 #include "suites/suite.h"
@@ -22,11 +22,11 @@ inline constexpr std::string_view kDeviceVariable = "COMPAT_DEVICE";
 
 // Settings that all children of a run share.
 struct ChildSettings : RunSettings {
-    std::filesystem::path python;        // the environment's interpreter
-    std::filesystem::path root;          // the suite's source, the child's working folder
-    std::filesystem::path harness;       // harness/main.py
-    std::filesystem::path activation;    // first on PYTHONPATH where the shim is on
-    std::filesystem::path shim_library;  // empty: the shim is off
+    fs::path python;        // the environment's interpreter
+    fs::path root;          // the suite's source, the child's working folder
+    fs::path harness;       // harness/main.py
+    fs::path activation;    // first on PYTHONPATH where the shim is on
+    fs::path shim_library;  // empty: the shim is off
     std::string policy = "missing";
     bool masquerade = false;
     std::string simulate;  // "mps", "cuda": an accelerator that the shim simulates; empty: none
@@ -53,10 +53,10 @@ struct ChildSettings : RunSettings {
 // Files of one attempt, absolute. The child's own files, events and devices, lie in a folder of
 // their own.
 struct AttemptPaths {
-    std::filesystem::path log, events, devices, only;
+    fs::path log, events, devices, only;
     std::string id;                  // value of COMPAT_JOB, which identifies the child's processes
     int random_stream = 0;           // other random numbers than the suite's own; 0: those
-    std::filesystem::path folder{};  // the run's, above all of them
+    fs::path folder{};               // the run's, above all of them
 };
 
 struct ChildCommand {
@@ -78,8 +78,7 @@ struct ChildCommand {
 
 // The environment of a user's program (`runner exec`): a child's without a suite, sorted by name.
 // Without `python` in the settings, PATH is unchanged. With an empty `record` nothing is recorded.
-[[nodiscard]] Variables program_variables(const ChildSettings& settings,
-                                          const std::filesystem::path& record);
+[[nodiscard]] Variables program_variables(const ChildSettings& settings, const fs::path& record);
 
 // Variables that a child's environment adds to the inherited one, without the attempt's files. For
 // a run's record and for commands that people copy. Sorted by name.

@@ -11,8 +11,6 @@
 
 namespace compat::plan {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 bool lies_in(const std::string& path, const std::string& folder) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "suites/suite.h"
 
 namespace compat::plan {
@@ -70,7 +70,7 @@ struct ModuleFile {
 // Reads the directory tree. Errors: root or its tests folder missing (environment), nothing found
 // (nothing_selected).
 [[nodiscard]] Expected<std::vector<ModuleFile>> list_modules(const suites::Suite& suite,
-                                                             const std::filesystem::path& root);
+                                                             const fs::path& root);
 
 // Jobs for the selected targets, or for all modules except groups that are off by default. Errors:
 // a target that matches nothing (usage; names the nearest), no module left (nothing_selected).

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
+#include "runner/base/files/fs.h"
 #include "runner/base/names.h"
 #include "runner/base/nearest.h"
 #include "suites/glob.h"
@@ -26,7 +26,7 @@ Found select(const std::vector<ModuleFile>& modules, Predicate takes) {
 
 // "./tests//a/" -> "tests/a"; the root itself is ".".
 std::string normal(std::string_view path) {
-    std::string text = std::filesystem::path(path).lexically_normal().generic_string();
+    std::string text = fs::path(path).lexically_normal().generic_string();
     while (text.size() > 1 && text.ends_with('/')) text.pop_back();
     return text.empty() ? "." : text;
 }
@@ -125,9 +125,7 @@ std::vector<std::string> suggestions(const suites::Suite& suite,
     std::vector<std::string> near = nearest(path, all, kMost);
     if (!near.empty()) return near;
 
-    const auto last = [](const std::string& name) {
-        return std::filesystem::path(name).stem().string();
-    };
+    const auto last = [](const std::string& name) { return fs::path(name).stem().string(); };
     std::vector<std::string> lasts;
     for (const ModuleFile& module : modules) lasts.push_back(last(module.path));
     for (const std::string& word : nearest(last(path), lasts, kMost))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <memory>
 
 #include "reports/html/page.h"
@@ -10,6 +9,7 @@
 #include "reports/porting/pages.h"
 #include "runner/archive/results.h"
 #include "runner/base/files.h"
+#include "runner/base/files/fs.h"
 #include "runner/display/output.h"
 #include "runner/display/porting_summary.h"
 #include "runner/display/terminal.h"
@@ -21,7 +21,6 @@
 
 namespace compat::porting {
 
-namespace fs = std::filesystem;
 using reports::ColumnRow;
 using reports::kColumns;
 using reports::PortingView;

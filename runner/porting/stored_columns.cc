@@ -15,7 +15,6 @@
 
 namespace compat::porting {
 
-namespace fs = std::filesystem;
 using reports::Column;
 using reports::ColumnRow;
 using reports::kColumns;

@@ -16,8 +16,6 @@
 
 namespace compat::prepare {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Held while an entry is checked or created; the kernel releases it when the process ends.

@@ -3,7 +3,6 @@
 // absent. Not here: the content of entries (environment.cc, source.cc, shim.cc).
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::prepare {
 
@@ -22,15 +22,14 @@ namespace compat::prepare {
 
 class Cache {
   public:
-    explicit Cache(const std::filesystem::path& root) : root_(std::filesystem::absolute(root)) {}
+    explicit Cache(const fs::path& root) : root_(fs::absolute(root)) {}
 
     // $COMPAT_CACHE, else $XDG_CACHE_HOME/runner, else ~/.cache/runner.
-    [[nodiscard]] static std::filesystem::path default_root();
+    [[nodiscard]] static fs::path default_root();
 
-    using Make = std::function<Expected<std::string>(const std::filesystem::path& folder,
-                                                     const std::filesystem::path& log)>;
+    using Make = std::function<Expected<std::string>(const fs::path& folder, const fs::path& log)>;
     struct Entry {
-        std::filesystem::path folder;
+        fs::path folder;
         std::string note;   // what `make` returned
         bool made = false;  // by this call
     };
@@ -44,10 +43,10 @@ class Cache {
     // failed `make` leaves no entry.
     [[nodiscard]] Expected<Entry> get(std::string_view kind, std::string_view name,
                                       std::string_view key, const Make& make) const;
-    [[nodiscard]] const std::filesystem::path& root() const { return root_; }
+    [[nodiscard]] const fs::path& root() const { return root_; }
 
   private:
-    std::filesystem::path root_;
+    fs::path root_;
 };
 
 }  // namespace compat::prepare

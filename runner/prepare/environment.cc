@@ -13,8 +13,6 @@ namespace compat::prepare {
 
 const std::string_view kTorchRequirement = COMPAT_TORCH_REQUIREMENT;
 
-namespace fs = std::filesystem;
-
 namespace {
 
 Expected<Environment> parse_probe(const std::string& text, const fs::path& python) {

@@ -3,7 +3,6 @@
 // that it did not create. Not here: which modules run (runner/plan).
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/prepare/cache.h"
 #include "runner/prepare/tool.h"
 #include "suites/suite.h"
@@ -21,19 +21,18 @@ namespace compat::prepare {
 
 // A Python environment, as probe.py describes it.
 struct Environment {
-    std::filesystem::path
-        python;                 // absolute, symbolic links kept: they make it a virtual environment
+    fs::path python;            // absolute, symbolic links kept: they make it a virtual environment
     std::string version;        // "3.11.7"
     std::string soabi;          // "cpython-311-x86_64-linux-gnu"
     std::string torch_version;  // "2.13.0+cpu"; empty: no torch in it
     std::string torch_git;
-    std::filesystem::path torch_folder;           // the package's
+    fs::path torch_folder;                        // the package's
     std::map<std::string, std::string> packages;  // name -> version
-    std::filesystem::path headers;                // the folder for Python.h
+    fs::path headers;                             // the folder for Python.h
 };
 
 struct Source {
-    std::filesystem::path root;  // absolute
+    fs::path root;               // absolute
     std::string commit;          // or the version of a release; may be empty
     bool dirty = false;
     std::string remote;  // "origin" of a git checkout; may be empty
@@ -44,8 +43,8 @@ struct Source {
 extern const std::string_view kTorchRequirement;
 
 struct Options {
-    std::filesystem::path root;    // --root: a checkout instead of the suite's source
-    std::filesystem::path python;  // --python: an existing environment
+    fs::path root;    // --root: a checkout instead of the suite's source
+    fs::path python;  // --python: an existing environment
     bool shim = true;
     // Only the source: no shim, and an environment only for sources from PyPI,
     // which need pip.
@@ -56,18 +55,18 @@ struct Options {
 
 // The runner's own data files (share/runner of an installation).
 struct Share {
-    std::filesystem::path harness;
-    std::filesystem::path shim;     // sources of the shim
-    std::filesystem::path suites;   // shipped suites
-    std::filesystem::path prepare;  // probe.py, unpack.py
-    std::filesystem::path shims;    // prebuilt shims; may be missing
-    std::filesystem::path slurm;    // scripts that Slurm starts
+    fs::path harness;
+    fs::path shim;     // sources of the shim
+    fs::path suites;   // shipped suites
+    fs::path prepare;  // probe.py, unpack.py
+    fs::path shims;    // prebuilt shims; may be missing
+    fs::path slurm;    // scripts that Slurm starts
 };
 
 struct Prepared {
     Environment environment;
     Source source;
-    std::filesystem::path shim_library;  // empty: shim off
+    fs::path shim_library;               // empty: shim off
     std::string accelerator;             // that torch finds on this host: cuda, mps or cpu
     std::string devices;                 // as probe_devices; empty: the shim is off, or no answer
 };
@@ -79,11 +78,11 @@ using OnProgress = std::function<void(const Environment&)>;
 
 // The environment of an interpreter or of an environment's folder, without packages from PYTHONPATH
 // and the user's site-packages.
-[[nodiscard]] Expected<Environment> probe(const std::filesystem::path& given, const Share& share);
+[[nodiscard]] Expected<Environment> probe(const fs::path& given, const Share& share);
 // The environment that a program started with these variables sees.
 // The shim is inactive in it.
 [[nodiscard]] Expected<Environment> probe(
-    const std::filesystem::path& given, const Share& share,
+    const fs::path& given, const Share& share,
     const std::vector<std::pair<std::string, std::string>>& variables);
 [[nodiscard]] Expected<Environment> make_environment(const suites::Suite& suite,
                                                      const Options& options, const Share& share,
@@ -91,10 +90,9 @@ using OnProgress = std::function<void(const Environment&)>;
                                                      const OnProgress& on_progress = {});
 // The Python of an environment of the runner's own, made once for these requirements. For tools in
 // Python that the standard library does not have.
-[[nodiscard]] Expected<std::filesystem::path> tool_python(std::string_view name,
-                                                          const std::filesystem::path& requirements,
-                                                          const Options& options,
-                                                          const Cache& cache, const Say& say);
+[[nodiscard]] Expected<fs::path> tool_python(std::string_view name, const fs::path& requirements,
+                                             const Options& options, const Cache& cache,
+                                             const Say& say);
 // The environment that make_environment would return, if it exists; creates nothing. An error:
 // --python names no Python.
 [[nodiscard]] Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,
@@ -105,26 +103,25 @@ using OnProgress = std::function<void(const Environment&)>;
                                           const Environment& environment, const Share& share,
                                           const Cache& cache, const Say& say);
 // Absolute path of the library for this environment's torch: prebuilt, cached, or built now.
-[[nodiscard]] Expected<std::filesystem::path> get_shim(const Environment& environment,
-                                                       const Share& share, const Cache& cache,
-                                                       const Say& say);
+[[nodiscard]] Expected<fs::path> get_shim(const Environment& environment, const Share& share,
+                                          const Cache& cache, const Say& say);
 
 // The library that get_shim would return; empty: not built yet.
-[[nodiscard]] Expected<std::filesystem::path> find_shim(const Environment& environment,
-                                                        const Share& share, const Cache& cache);
+[[nodiscard]] Expected<fs::path> find_shim(const Environment& environment, const Share& share,
+                                           const Cache& cache);
 
 // The command of the device-probe beside the shim's library.
-[[nodiscard]] Tool device_probe(const Environment& environment,
-                                const std::filesystem::path& shim_library);
+[[nodiscard]] Tool device_probe(const Environment& environment, const fs::path& shim_library);
 
 // The devices that this torch finds on this host, as printed by the device-probe beside the shim's
 // library (docs/reference/file-formats.md). Takes at most 20 s.
 [[nodiscard]] Expected<std::string> probe_devices(const Environment& environment,
-                                                  const std::filesystem::path& shim_library);
+                                                  const fs::path& shim_library);
 
 // Functions that the shim replaces and this torch lacks, sorted: names, or features that are off.
-[[nodiscard]] Expected<std::vector<std::string>> missing_in_torch(
-    const Environment& environment, const Share& share, const std::filesystem::path& shim_library);
+[[nodiscard]] Expected<std::vector<std::string>> missing_in_torch(const Environment& environment,
+                                                                  const Share& share,
+                                                                  const fs::path& shim_library);
 
 // "cuda", "mps", "xpu" or "cpu": the accelerator that this torch reaches on this host.
 [[nodiscard]] Expected<std::string> accelerator_of(const Environment& environment,

@@ -9,8 +9,6 @@
 
 namespace compat::prepare {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // The kernel reads 256 bytes; the two-line form of pip may be longer.

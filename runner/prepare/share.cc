@@ -7,8 +7,6 @@
 
 namespace compat::prepare {
 
-namespace fs = std::filesystem;
-
 Expected<Share> find_share() {
     std::error_code error;
     const fs::path program = program_path();

@@ -16,8 +16,6 @@
 
 namespace compat::prepare {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Whether the libraries are built from the file. shim/python is read as it is when a process

@@ -11,7 +11,6 @@
 
 namespace compat::prepare {
 
-namespace fs = std::filesystem;
 using suites::SourceKind;
 
 namespace {

@@ -35,8 +35,6 @@
 namespace compat::prepare {
 
 namespace bp = boost::process;
-namespace fs = std::filesystem;
-
 namespace {
 
 std::string current_path() {

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::prepare {
 
@@ -18,18 +18,18 @@ inline constexpr const char* kNoProject = "/";
 
 struct Tool {
     std::vector<std::string> argv;  // argv[0]: a path or a name on PATH, also a PATH in `env`
-    std::filesystem::path cwd = ".";
+    fs::path cwd = ".";
     std::vector<std::pair<std::string, std::string>> env = {};  // added to our environment
     std::vector<std::string> unset = {};                        // removed from it
     unsigned limit_s = 0;                                       // time limit; 0: none
-    std::filesystem::path input = {};                           // of run_tool; empty: nothing
+    fs::path input = {};                                        // of run_tool; empty: nothing
 };
 
 // Appends stdout and stderr to `log`. A signal or an exit code other than 0 is an error that names
 // the command, the relevant line of its output, and the log. With a limit, what the tool started
 // ends with it, and more than 64 MiB of output end it. A blocked signal that ends the runner ends
 // it, too: error interrupted.
-[[nodiscard]] Expected<void> run_tool(const Tool& tool, const std::filesystem::path& log);
+[[nodiscard]] Expected<void> run_tool(const Tool& tool, const fs::path& log);
 
 // Returns stdout. Errors as for run_tool, with the relevant line of stderr, else of stdout.
 [[nodiscard]] Expected<std::string> output_of(const Tool& tool);
@@ -40,12 +40,11 @@ struct Tool {
 [[nodiscard]] Expected<void> start_tool(const Tool& tool, std::chrono::milliseconds watched);
 
 // git in `folder`, without variables that select another repository (git hooks set them).
-[[nodiscard]] Tool git(const std::filesystem::path& folder, std::vector<std::string> arguments);
+[[nodiscard]] Tool git(const fs::path& folder, std::vector<std::string> arguments);
 
 // Absolute path of a program on PATH, or in the folders of `search_path`; empty: not found.
-[[nodiscard]] std::filesystem::path find_program(const std::string& name);
-[[nodiscard]] std::filesystem::path find_program(const std::string& name,
-                                                 const std::string& search_path);
+[[nodiscard]] fs::path find_program(const std::string& name);
+[[nodiscard]] fs::path find_program(const std::string& name, const std::string& search_path);
 
 // PATH for building the shim. The folder of the running program comes first, unless PATH has it:
 // pip installs ninja there, and the Python there has PyYAML.

@@ -10,8 +10,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
-
 parsers::ModuleRecord read_attempt(const fs::path& run_folder, const AttemptOrigin& origin,
                                    const std::string& module, int number, const ProcessEnd& end) {
     const archive::AttemptNames names =

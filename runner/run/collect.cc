@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <set>
 
 #include "parsers/attempt.h"
 #include "runner/archive/attempt_files.h"
 #include "runner/base/files.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/files/temporary_folder.h"
 #include "runner/base/names.h"
 #include "runner/base/nearest.h"
@@ -20,7 +20,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using display::print;
 using parsers::ModuleOutcome;
 

@@ -20,8 +20,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Imports take as long as a test may.

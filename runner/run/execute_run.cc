@@ -28,7 +28,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using config::Setting;
 using display::print;
 

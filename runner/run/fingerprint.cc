@@ -8,11 +8,11 @@
 #include <array>
 #include <climits>
 #include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "runner/base/files.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/host.h"
 #include "runner/base/isolation/file_tree.h"
 #include "runner/base/names.h"
@@ -21,8 +21,6 @@
 #include "suites/tree.h"
 
 namespace compat::run {
-
-namespace fs = std::filesystem;
 
 plan::Variables masked(plan::Variables variables) {
     for (auto& [name, value] : variables) value = mask_secret(name, value);

@@ -18,7 +18,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using config::Setting;
 
 namespace {

@@ -3,12 +3,12 @@
 // (resume.h).
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "runner/archive/run_folder.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/config/settings.h"
 #include "runner/plan/cut.h"
 #include "runner/plan/plan.h"
@@ -34,8 +34,7 @@ struct NewRun {
 
 // Facts from earlier runs, for a command that must not write to the database. If they cannot be
 // read, a note says so.
-[[nodiscard]] store::SuitePast past_of_results(const std::filesystem::path& results,
-                                               const std::string& suite,
+[[nodiscard]] store::SuitePast past_of_results(const fs::path& results, const std::string& suite,
                                                std::vector<std::string>& notes);
 
 // The whole plan. For shards only durations of whole runs count: cutting must not depend on earlier

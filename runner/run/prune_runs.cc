@@ -13,7 +13,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using display::print;
 
 namespace {

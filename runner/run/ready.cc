@@ -19,7 +19,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using config::Setting;
 
 Expected<Ready> open_suite(const std::string& name, const config::Invocation& invocation,

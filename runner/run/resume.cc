@@ -22,7 +22,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using display::print;
 
 namespace {

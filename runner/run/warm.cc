@@ -15,7 +15,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using config::Setting;
 
 namespace {

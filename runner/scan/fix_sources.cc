@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "runner/base/files/fs.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/ready.h"
 
 namespace compat::scan {
 
-namespace fs = std::filesystem;
 using config::Setting;
 
 namespace {

@@ -8,8 +8,6 @@
 
 namespace compat::scan {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Below `folder`, and in no environment or hidden folder there.

@@ -2,19 +2,19 @@
 // Not for whole projects (scan_sources.h).
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "parsers/devices.h"
 #include "runner/analysis/scan/cuda_scan.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::scan {
 
 struct ProgramSources {
     std::vector<std::string> words;  // the command line
-    std::filesystem::path cwd;
+    fs::path cwd;
     std::string python;
 };
 

@@ -18,8 +18,6 @@
 
 namespace compat::scan {
 
-namespace fs = std::filesystem;
-
 Expected<analysis::CudaScan> scan_sources(const Sources& sources, const prepare::Share& share) {
     prepare::Tool tool{{sources.python, "-I", (share.harness / "scan").string()}};
     tool.argv.insert(tool.argv.end(), sources.paths.begin(), sources.paths.end());

@@ -3,13 +3,13 @@
 // (fix_sources.h).
 #pragma once
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "parsers/devices.h"
 #include "runner/analysis/scan/scan_record.h"
+#include "runner/base/files/fs.h"
 #include "runner/prepare/prepare.h"
 
 namespace compat::scan {
@@ -26,11 +26,11 @@ struct Sources {
                                                         const prepare::Share& share);
 
 // The path without symbolic links; as it is, if that fails.
-[[nodiscard]] std::filesystem::path real_path(const std::filesystem::path& path);
+[[nodiscard]] fs::path real_path(const fs::path& path);
 
 // The folder above all `paths` that has a project's files (pyproject.toml, .git), else that of the
 // first.
-[[nodiscard]] std::filesystem::path project_above(const std::vector<std::string>& paths);
+[[nodiscard]] fs::path project_above(const std::vector<std::string>& paths);
 
 // Evidence from device records about the files of a scan.
 class RecordsOfScan {
@@ -42,7 +42,7 @@ class RecordsOfScan {
 
     // The folder of the record's events in the user's code, if none of them is in a scanned file;
     // else empty. Errors: usage, if the file is no device record.
-    [[nodiscard]] Expected<std::filesystem::path> read(const std::filesystem::path& record);
+    [[nodiscard]] Expected<fs::path> read(const fs::path& record);
     // An event of a record that the caller has read. `location.file` is absolute.
     void add(const parsers::DeviceEvent& event);
     void add(const parsers::ShimSession& session);

@@ -7,8 +7,6 @@
 
 namespace compat::scan {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 Expected<void> add_records(const store::Store& store, const fs::path& folder, const std::string& id,

@@ -2,10 +2,10 @@
 // (reports/porting/cuda_uses.h).
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "reports/porting/cuda_uses.h"
+#include "runner/base/files/fs.h"
 #include "runner/store/store.h"
 
 namespace compat::scan {
@@ -16,9 +16,7 @@ inline constexpr unsigned kSuiteScanSeconds = 120;
 // Scans the source that the run `id` had. `marks`: the run redirects CUDA, so that its device
 // records say which sites ran. `page`: the folder of the page, for links. Never fails:
 // CudaUses::unknown says why nothing is known.
-[[nodiscard]] reports::CudaUses scan_suite(const store::Store& store,
-                                           const std::filesystem::path& results,
-                                           const std::string& id, bool marks,
-                                           const std::filesystem::path& page);
+[[nodiscard]] reports::CudaUses scan_suite(const store::Store& store, const fs::path& results,
+                                           const std::string& id, bool marks, const fs::path& page);
 
 }  // namespace compat::scan

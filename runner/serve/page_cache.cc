@@ -11,8 +11,6 @@
 
 namespace compat::serve {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // A page is not made again for this multiple of the time that it took, so that a large run that

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <list>
 #include <map>
@@ -15,6 +14,7 @@
 
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/serve/body.h"
 
 namespace compat::serve {
@@ -34,7 +34,7 @@ struct MadePage {
     bool live = false;     // its parts change by themselves
     // Folders of the runs that it shows, and their stamp before they were read: the page is made
     // again when one of them changes.
-    std::vector<std::filesystem::path> watched{};
+    std::vector<fs::path> watched{};
     std::string stamp{};
 
     [[nodiscard]] std::uint64_t bytes() const;
@@ -77,6 +77,6 @@ class PageCache {
 };
 
 // Changes when a run goes on, ends, or gets new reports.
-[[nodiscard]] std::string stamp_of(const std::vector<std::filesystem::path>& run_folders);
+[[nodiscard]] std::string stamp_of(const std::vector<fs::path>& run_folders);
 
 }  // namespace compat::serve

@@ -24,8 +24,6 @@
 
 namespace compat::serve {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Its parts are given one by one, the summary last.

@@ -4,10 +4,10 @@
 // nor for keeping pages (page_cache.h).
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/serve/page_cache.h"
 #include "runner/store/store.h"
 
@@ -20,7 +20,7 @@ inline constexpr std::size_t kListedResults = 500;  // of a test, the newest
 // store.
 class PageMakers {
   public:
-    explicit PageMakers(std::filesystem::path results) : results_(std::move(results)) {}
+    explicit PageMakers(fs::path results) : results_(std::move(results)) {}
 
     [[nodiscard]] Expected<MadePage> runs() const;
     // Redirects from other names of a run: a prefix of its id, "latest".
@@ -33,12 +33,12 @@ class PageMakers {
     [[nodiscard]] Expected<MadePage> site(const std::string& name) const;
 
     // The folder of a run. Errors: usage, for an unknown one.
-    [[nodiscard]] Expected<std::filesystem::path> folder_of(const std::string& run) const;
+    [[nodiscard]] Expected<fs::path> folder_of(const std::string& run) const;
 
   private:
     [[nodiscard]] Expected<store::Store> open() const;
 
-    std::filesystem::path results_;
+    fs::path results_;
 };
 
 // "/runs/ID/", "/compare/A/B/", "/tests/ID/"

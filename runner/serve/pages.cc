@@ -127,7 +127,7 @@ std::string joined(const Components& path) {
 
 }  // namespace
 
-Pages::Pages(std::filesystem::path results, std::function<void(const Error&)> on_error)
+Pages::Pages(fs::path results, std::function<void(const Error&)> on_error)
     : makers_(std::move(results)), on_error_(std::move(on_error)) {}
 
 Pages::~Pages() {

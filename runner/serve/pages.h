@@ -6,11 +6,11 @@
 #include <atomic>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "runner/base/files/fs.h"
 #include "runner/serve/http_server.h"
 #include "runner/serve/page_cache.h"
 #include "runner/serve/page_makers.h"
@@ -22,8 +22,7 @@ class Pages {
     // Serves the results in this folder. `on_error` is called, from any thread, with errors of the
     // results, not with those of a request.
     explicit Pages(
-        std::filesystem::path results,
-        std::function<void(const Error&)> on_error = [](const Error&) {});
+        fs::path results, std::function<void(const Error&)> on_error = [](const Error&) {});
     ~Pages();  // waits for what is being read
 
     // As Handler.

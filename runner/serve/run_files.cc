@@ -19,7 +19,7 @@ constexpr std::array<FileType, 3> kTypes{{
 
 }  // namespace
 
-std::optional<OpenFile> open_below(const std::filesystem::path& folder,
+std::optional<OpenFile> open_below(const fs::path& folder,
                                    std::span<const std::string> components) {
     FileBelow file(folder, {});
     for (const std::string& component : components) {

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "runner/base/files/fs.h"
 
 namespace compat::serve {
 
@@ -18,7 +19,7 @@ struct OpenFile {
 
 // A regular file below `folder`, by the components of its path. Follows no symbolic link, neither a
 // folder nor the file itself. Empty: there is no such file.
-[[nodiscard]] std::optional<OpenFile> open_below(const std::filesystem::path& folder,
+[[nodiscard]] std::optional<OpenFile> open_below(const fs::path& folder,
                                                  std::span<const std::string> components);
 
 struct FileType {

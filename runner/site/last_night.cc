@@ -8,8 +8,6 @@
 
 namespace compat::site {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr const char* kLatest = "latest";

@@ -2,11 +2,11 @@
 // for writing a summary (nightly/night.h).
 #pragma once
 
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
 #include "reports/site/site.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::site {
 
@@ -15,13 +15,12 @@ inline constexpr std::string_view kNightSummary = "summary.json";
 
 // The folder of the night that began last, whatever time it is named by. Empty: there is none with
 // a summary.
-[[nodiscard]] std::filesystem::path newest_night(const std::filesystem::path& results);
+[[nodiscard]] fs::path newest_night(const fs::path& results);
 // Makes it the newest one: nights/latest leads to it.
-void mark_newest(const std::filesystem::path& night);
+void mark_newest(const fs::path& night);
 
 // The cells of the newest night that could not run. Empty, too, for a summary that cannot be read:
 // a site does without.
-[[nodiscard]] std::vector<reports::SiteProblem> cells_without_run(
-    const std::filesystem::path& results);
+[[nodiscard]] std::vector<reports::SiteProblem> cells_without_run(const fs::path& results);
 
 }  // namespace compat::site

@@ -15,8 +15,6 @@
 
 namespace compat::site {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr std::size_t kRunsOfTrend = 100;

@@ -3,7 +3,6 @@
 // addresses (layout.h).
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "reports/site/site.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/site/layout.h"
 #include "runner/site/read_tests.h"
 #include "runner/store/store.h"
@@ -36,15 +36,12 @@ struct SiteBadge {
 class SiteReader {
   public:
     // `results`: the folder of the store. Errors: those of the store.
-    [[nodiscard]] static Expected<SiteReader> open(const store::Store& store,
-                                                   std::filesystem::path results);
+    [[nodiscard]] static Expected<SiteReader> open(const store::Store& store, fs::path results);
 
     [[nodiscard]] const std::vector<SiteSuite>& suites() const { return suites_; }
     [[nodiscard]] const std::vector<SiteBadge>& badges() const { return badges_; }
     // Folders of the runs whose report is published, by the run's id.
-    [[nodiscard]] const std::map<std::string, std::filesystem::path>& published() const {
-        return published_;
-    }
+    [[nodiscard]] const std::map<std::string, fs::path>& published() const { return published_; }
 
     // Takes each page of tests, named as "suites/gpytorch/tests-0.html"; empty: none is wanted.
     using SeePage =
@@ -56,7 +53,7 @@ class SiteReader {
                                                      const TestsPage& page) const;
 
   private:
-    SiteReader(const store::Store& store, std::filesystem::path results)
+    SiteReader(const store::Store& store, fs::path results)
         : store_(store), results_(std::move(results)) {}
     [[nodiscard]] Expected<void> read_pages(SiteSuite& suite) const;
     [[nodiscard]] Expected<reports::SiteRunTrend> trend(const std::string& run,
@@ -64,10 +61,10 @@ class SiteReader {
     void name_badges(std::vector<SiteSuite>& suites);
 
     const store::Store& store_;
-    std::filesystem::path results_;
+    fs::path results_;
     std::vector<SiteSuite> suites_;
     std::vector<SiteBadge> badges_;
-    std::map<std::string, std::filesystem::path> published_;
+    std::map<std::string, fs::path> published_;
     std::map<std::string, std::int64_t> gaps_opened_, gaps_closed_;  // by run
 };
 

@@ -14,8 +14,6 @@
 
 namespace compat::site {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Names a folder as a site's.

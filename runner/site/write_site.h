@@ -4,14 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::site {
 
 struct WrittenSite {
-    std::filesystem::path index;
+    fs::path index;
     std::size_t files = 0, changed = 0, removed = 0;
     std::uint64_t bytes = 0;
 };
@@ -19,7 +19,6 @@ struct WrittenSite {
 // From the results in a folder into `out`, which is made, is empty, or holds a site. Errors: usage,
 // if nothing is stored, `out` holds something else or the runner was built without HTML; those of
 // the store; io.
-[[nodiscard]] Expected<WrittenSite> write_site(const std::filesystem::path& results,
-                                               const std::filesystem::path& out);
+[[nodiscard]] Expected<WrittenSite> write_site(const fs::path& results, const fs::path& out);
 
 }  // namespace compat::site

@@ -6,12 +6,12 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/prepare/tool.h"
 
 namespace compat::slurm {
@@ -23,10 +23,10 @@ struct BatchJob {
     std::size_t elements = 0;               // indices 1 to this number
     std::size_t in_flight = 0;              // elements that may run at once; 0: all
     bool requeue = false;                   // after its node failed or it was preempted
-    std::filesystem::path script;
+    fs::path script;
     std::vector<std::string> arguments = {};  // of the script
-    std::filesystem::path log;                // %a in it is the element's index
-    std::filesystem::path folder;             // the script's working directory
+    fs::path log;                             // %a in it is the element's index
+    fs::path folder;                          // the script's working directory
 };
 [[nodiscard]] prepare::Tool sbatch_tool(const BatchJob& job);
 // Returns the job's id. Errors: environment, with sbatch's own words.

@@ -37,7 +37,7 @@ struct Database::State {
     };
     using IdleStatement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
-    std::filesystem::path file;
+    fs::path file;
     std::unique_ptr<sqlite3, Close> connection;
     std::unordered_multimap<std::string, IdleStatement> idle;  // by their SQL
     std::function<int()> step_hook;
@@ -54,7 +54,7 @@ std::int64_t text_hash(std::string_view text) {
     return static_cast<std::int64_t>(hash);
 }
 
-std::string how_to_rebuild(const std::filesystem::path& file) {
+std::string how_to_rebuild(const fs::path& file) {
     return fmt::format("`runner reparse --all --results {}` rebuilds it from the runs' folders",
                        shell_quoted(file.parent_path().string()));
 }
@@ -62,10 +62,10 @@ std::string how_to_rebuild(const std::filesystem::path& file) {
 constexpr const char* kFreeSpace = "what had finished is stored; free some space and run again";
 
 // SQLite calls it an I/O error where it makes room for its shared memory, and keeps no errno.
-bool has_no_room(const std::filesystem::path& file) {
+bool has_no_room(const fs::path& file) {
     constexpr std::uintmax_t kSharedMemory = 32 << 10;
     std::error_code error;
-    const auto space = std::filesystem::space(file.parent_path(), error);
+    const auto space = fs::space(file.parent_path(), error);
     return !error && space.available < kSharedMemory;
 }
 
@@ -77,7 +77,7 @@ std::string size_limit() {
     return fmt::format(", and raise the limit of {} bytes for a file (ulimit -f)", limit.rlim_cur);
 }
 
-Error to_error(const SqlError& error, const std::filesystem::path& file) {
+Error to_error(const SqlError& error, const fs::path& file) {
     const auto make = [&](ErrorKind kind, std::string message, std::string advice) {
         return Error{kind, std::move(message), std::move(advice), file.string()};
     };
@@ -117,7 +117,7 @@ Error to_error(const SqlError& error, const std::filesystem::path& file) {
     }
 }
 
-Database Database::connect(const std::filesystem::path& file, const std::string& name, int flags,
+Database Database::connect(const fs::path& file, const std::string& name, int flags,
                            std::chrono::milliseconds busy) {
     auto state = std::make_shared<State>();
     state->file = file;
@@ -137,7 +137,7 @@ Database Database::connect(const std::filesystem::path& file, const std::string&
 
 // In a read-only folder SQLite cannot create the shared-memory file of a WAL database. Nobody can
 // write there, so the database's file is opened as immutable.
-Database Database::open_to_read(const std::filesystem::path& file, std::chrono::milliseconds busy) {
+Database Database::open_to_read(const fs::path& file, std::chrono::milliseconds busy) {
     Database database = connect(file, file.string(), SQLITE_OPEN_READONLY, busy);
     try {
         database.execute("SELECT 1 FROM sqlite_schema");
@@ -146,21 +146,20 @@ Database Database::open_to_read(const std::filesystem::path& file, std::chrono::
         if (error.code() != SQLITE_CANTOPEN && error.code() != SQLITE_READONLY) throw;
     }
     std::error_code error;
-    const std::filesystem::path wal = file.string() + "-wal";
-    if (const auto size = std::filesystem::file_size(wal, error); !error && size > 0)
+    const fs::path wal = file.string() + "-wal";
+    if (const auto size = fs::file_size(wal, error); !error && size > 0)
         throw SqlError(SQLITE_CANTOPEN,
                        "its last changes are in " + wal.filename().string() +
                            ", which can be read only where its folder can be written: copy both");
     std::string name = "file:";
-    for (const char c : std::filesystem::absolute(file).string())
+    for (const char c : fs::absolute(file).string())
         name += std::string_view("%?#").find(c) == std::string_view::npos
                     ? std::string(1, c)
                     : fmt::format("%{:02x}", static_cast<unsigned>(c));
     return connect(file, name + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, busy);
 }
 
-Database Database::open(const std::filesystem::path& file, Mode mode,
-                        std::chrono::milliseconds busy) {
+Database Database::open(const fs::path& file, Mode mode, std::chrono::milliseconds busy) {
     if (mode == Mode::read_only) return open_to_read(file, busy);
     Database database =
         connect(file, file.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy);
@@ -222,7 +221,7 @@ void Database::set_prepare_hook(std::function<void(std::string_view)> hook) {
     state_->prepare_hook = std::move(hook);
 }
 
-const std::filesystem::path& Database::file() const { return state_->file; }
+const fs::path& Database::file() const { return state_->file; }
 
 void Statement::Keep::operator()(sqlite3_stmt* statement) const {
     Database::State::IdleStatement idle(statement);

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <string_view>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -32,13 +32,13 @@ class SqlError : public std::runtime_error {
 };
 
 // With advice for the user; `file` is the database.
-[[nodiscard]] Error to_error(const SqlError& error, const std::filesystem::path& file);
+[[nodiscard]] Error to_error(const SqlError& error, const fs::path& file);
 
 // Beginning of the message if the database refuses a value.
 inline constexpr const char* kRefused = "the database does not take this";
 
 // Advice for a damaged database.
-[[nodiscard]] std::string how_to_rebuild(const std::filesystem::path& file);
+[[nodiscard]] std::string how_to_rebuild(const fs::path& file);
 
 // FNV-1a, 64 bits: what `text.hash` holds.
 [[nodiscard]] std::int64_t text_hash(std::string_view text);
@@ -50,8 +50,7 @@ class Database {
     enum class Mode { read_write, read_only };
 
     // `busy` is how long a statement waits for another process's lock.
-    static Database open(const std::filesystem::path& file, Mode mode,
-                         std::chrono::milliseconds busy);
+    static Database open(const fs::path& file, Mode mode, std::chrono::milliseconds busy);
     static Database temporary();  // gone when it is closed
     void set_patience(std::chrono::milliseconds busy);
 
@@ -70,14 +69,14 @@ class Database {
     // For tests: called with each prepared statement.
     void set_prepare_hook(std::function<void(std::string_view sql)> hook);
 
-    [[nodiscard]] const std::filesystem::path& file() const;
+    [[nodiscard]] const fs::path& file() const;
 
   private:
     friend class Statement;
     struct State;
-    static Database connect(const std::filesystem::path& file, const std::string& name, int flags,
+    static Database connect(const fs::path& file, const std::string& name, int flags,
                             std::chrono::milliseconds busy);
-    static Database open_to_read(const std::filesystem::path& file, std::chrono::milliseconds busy);
+    static Database open_to_read(const fs::path& file, std::chrono::milliseconds busy);
     explicit Database(std::shared_ptr<State> state) : state_(std::move(state)) {}
     std::shared_ptr<State>
         state_;  // shared with the statements, which must not outlive the connection

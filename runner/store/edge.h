@@ -1,10 +1,10 @@
 // Turns SqlError, which this folder throws inside, into the Error that callers get.
 #pragma once
 
-#include <filesystem>
 #include <string_view>
 #include <type_traits>
 
+#include "runner/base/files/fs.h"
 #include "runner/store/database.h"
 #include "runner/store/queries.h"
 
@@ -21,7 +21,7 @@ struct AsExpected<Expected<T>> {
 
 // `function` returns a value, or an Expected.
 template <class Function>
-auto guarded(const std::filesystem::path& file, Function function) {
+auto guarded(const fs::path& file, Function function) {
     using Result = typename AsExpected<std::invoke_result_t<Function>>::type;
     try {
         return Result(function());

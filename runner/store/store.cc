@@ -55,7 +55,7 @@ Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
 
-Expected<Store> Store::open(const std::filesystem::path& file, Mode mode) {
+Expected<Store> Store::open(const fs::path& file, Mode mode) {
     return guarded(file, [&]() -> Expected<Store> {
         const bool writes = mode == Mode::read_write;
         auto impl = std::make_unique<Impl>(Impl{Database::open(
@@ -66,7 +66,7 @@ Expected<Store> Store::open(const std::filesystem::path& file, Mode mode) {
     });
 }
 
-Error Store::gone(const std::filesystem::path& file) {
+Error Store::gone(const fs::path& file) {
     return {ErrorKind::database, "the database of the runs that are here is gone",
             how_to_rebuild(file), file.string()};
 }
@@ -144,9 +144,8 @@ Expected<void> Store::settle() {
             busy = checkpoint.step() && checkpoint.integer() != 0;
         }
         std::error_code error;
-        const std::filesystem::path wal = database.file().string() + "-wal";
-        const bool is_left =
-            std::filesystem::exists(wal, error) && std::filesystem::file_size(wal, error) > 0;
+        const fs::path wal = database.file().string() + "-wal";
+        const bool is_left = fs::exists(wal, error) && fs::file_size(wal, error) > 0;
         if (!busy && !is_left && !error) return {};
         return fail(ErrorKind::database, "what was written is not all in the database's file",
                     "wait for other processes that use it to end", database.file().string());

@@ -7,7 +7,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +21,7 @@
 #include "runner/base/attempt.h"
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/isolation/written_files.h"
 #include "runner/base/process/leaked_process.h"
 #include "runner/base/run/run_info.h"
@@ -177,12 +177,11 @@ class Store {
         read_only
     };  // read_only: the file must exist, nothing is migrated
 
-    [[nodiscard]] static Expected<Store> open(const std::filesystem::path& file,
-                                              Mode mode = Mode::read_write);
+    [[nodiscard]] static Expected<Store> open(const fs::path& file, Mode mode = Mode::read_write);
     // Gone when it is closed; its memory is bounded.
     [[nodiscard]] static Expected<Store> temporary();
     // For where runs' folders are, and no file, or an empty one, in the place of their database.
-    [[nodiscard]] static Error gone(const std::filesystem::path& file);
+    [[nodiscard]] static Error gone(const fs::path& file);
 
     Store(Store&&) noexcept;
     Store& operator=(Store&&) noexcept;

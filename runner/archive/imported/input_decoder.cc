@@ -21,7 +21,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 namespace ipc = boost::interprocess;
 namespace utf = boost::locale::utf;
 

@@ -4,11 +4,11 @@
 
 #include <boost/interprocess/mapped_region.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::archive {
 
@@ -19,7 +19,7 @@ inline constexpr std::string_view kStdin = "-";
 // ours: one that somebody else shortens meanwhile ends the program (SIGBUS).
 class Mapped {
   public:
-    [[nodiscard]] static Expected<Mapped> open(const std::filesystem::path& file);
+    [[nodiscard]] static Expected<Mapped> open(const fs::path& file);
     [[nodiscard]] std::string_view bytes() const {
         return {static_cast<const char*>(region_.get_address()), region_.get_size()};
     }
@@ -31,10 +31,10 @@ class Mapped {
 };
 
 // The first and the last `most` bytes of a file, or all of a shorter one.
-[[nodiscard]] Expected<std::string> ends_of(const std::filesystem::path& file, std::size_t most);
+[[nodiscard]] Expected<std::string> ends_of(const fs::path& file, std::size_t most);
 
 struct PlainFile {
-    std::filesystem::path file;
+    fs::path file;
     std::string name;  // of what was named, without ".gz"
 };
 
@@ -45,7 +45,7 @@ inline constexpr std::uint64_t kMostUnsized = std::uint64_t{4} << 30;
 // stdin is called as a file. Errors: usage, naming the file and the command that helps: packed in
 // another way, cut off, larger than `most`; io.
 [[nodiscard]] Expected<PlainFile> plain_file(const std::string& name, const std::string& stdin_name,
-                                             const std::filesystem::path& into,
+                                             const fs::path& into,
                                              std::uint64_t most = kMostUnsized);
 
 }  // namespace compat::archive

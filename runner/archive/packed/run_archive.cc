@@ -17,8 +17,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr const char* kUnpacked = "unpacked";  // a file in results

@@ -20,8 +20,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr std::size_t kBlock = 512;

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 
 namespace compat::archive {
 
@@ -21,8 +21,7 @@ struct TarFile {
 // Replaces `out` in one step. A file that is shorter or longer when it is read than when its size
 // was taken is an error. Returns the bytes that the files count as when they are extracted.
 // Errors: io.
-[[nodiscard]] Expected<std::uint64_t> write_tar_zstd(const std::filesystem::path& out,
-                                                     const std::filesystem::path& folder,
+[[nodiscard]] Expected<std::uint64_t> write_tar_zstd(const fs::path& out, const fs::path& folder,
                                                      const std::vector<TarFile>& files);
 
 // A small archive may unpack to any size. This is what the files of one of `packed` bytes may have
@@ -32,8 +31,7 @@ struct TarFile {
 // Extracts the regular files below `folder`, which holds none of them. Errors: usage, where it is
 // no such archive, is cut off or damaged, has more than `most` bytes (empty: than `most_unpacked`),
 // or a name leads out of the folder; io.
-[[nodiscard]] Expected<void> extract_tar_zstd(const std::filesystem::path& archive,
-                                              const std::filesystem::path& folder,
+[[nodiscard]] Expected<void> extract_tar_zstd(const fs::path& archive, const fs::path& folder,
                                               std::optional<std::uint64_t> most = {});
 
 }  // namespace compat::archive

@@ -13,8 +13,6 @@
 
 namespace compat {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Empty: there is no such text.

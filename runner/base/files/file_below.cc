@@ -14,8 +14,6 @@
 
 namespace compat {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Others may make and remove files at the same time.

@@ -4,29 +4,29 @@
 // names (files.h).
 #pragma once
 
-#include <filesystem>
 #include <string_view>
 
 #include "runner/base/error.h"
 #include "runner/base/files/fd.h"
+#include "runner/base/files/fs.h"
 
 namespace compat {
 
 struct FileBelow {
     FileBelow() = default;
-    FileBelow(std::filesystem::path below, std::filesystem::path relative)
+    FileBelow(fs::path below, fs::path relative)
         : folder(std::move(below)), name(std::move(relative)) {}
     // A file of its own folder: the folder is trusted, what stands for the file is not.
-    FileBelow(const std::filesystem::path& file)  // NOLINT: any path is one
+    FileBelow(const fs::path& file)  // NOLINT: any path is one
         : folder(file.parent_path()), name(file.filename()) {}
     // A file that the user names: links are followed.
-    [[nodiscard]] static FileBelow followed(const std::filesystem::path& file);
+    [[nodiscard]] static FileBelow followed(const fs::path& file);
 
-    [[nodiscard]] std::filesystem::path path() const { return folder / name; }
+    [[nodiscard]] fs::path path() const { return folder / name; }
     [[nodiscard]] bool empty() const { return folder.empty() && name.empty(); }
 
-    std::filesystem::path folder;  // trusted: links in its own path are followed
-    std::filesystem::path name;    // relative to it, without ".."
+    fs::path folder;  // trusted: links in its own path are followed
+    fs::path name;    // relative to it, without ".."
     bool follows_links = false;
 };
 

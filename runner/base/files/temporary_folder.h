@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/isolation/file_tree.h"
 
 namespace compat {
@@ -31,8 +31,7 @@ class TemporaryFolder {
         return TemporaryFolder(error ? fs::path(pattern) : real);
     }
     // Whether a path from an untrusted file can be that of a folder from `create(name)`.
-    [[nodiscard]] static bool may_have_made(const std::filesystem::path& path,
-                                            std::string_view name) {
+    [[nodiscard]] static bool may_have_made(const fs::path& path, std::string_view name) {
         namespace fs = std::filesystem;
         std::error_code error;
         const fs::path parent = fs::canonical(fs::temp_directory_path(error), error);
@@ -44,14 +43,14 @@ class TemporaryFolder {
     ~TemporaryFolder() {
         if (!path_.empty()) remove_tree(path_);
     }
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] const fs::path& path() const { return path_; }
 
   private:
     static std::string start_of_name(std::string_view name) {
         return fmt::format("runner-{}-", name);
     }
-    explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-    std::filesystem::path path_;
+    explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
+    fs::path path_;
 };
 
 }  // namespace compat

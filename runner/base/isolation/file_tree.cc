@@ -125,7 +125,7 @@ class TreeWalk {
 
 }  // namespace
 
-std::error_code walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
+std::error_code walk_files(const fs::path& folder, const WalkLimits& limits,
                            const WalkVisitor& visitor) {
     struct stat top {};
     OpenFolder opened = open_folder(AT_FDCWD, folder.c_str(), 0);
@@ -153,7 +153,7 @@ std::error_code walk_files(const std::filesystem::path& folder, const WalkLimits
     return {};
 }
 
-void walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
+void walk_files(const fs::path& folder, const WalkLimits& limits,
                 const std::function<void(const FoundFile&)>& see) {
     walk_files(folder, limits, WalkVisitor{[&](const FoundFile& file) {
                    see(file);
@@ -161,7 +161,7 @@ void walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
                }});
 }
 
-std::error_code remove_tree(const std::filesystem::path& folder) {
+std::error_code remove_tree(const fs::path& folder) {
     int first = 0;
     const auto stays = [&](int at, const char* name, int how) {
         if (::unlinkat(at, name, how) == 0 || errno == ENOENT) return false;

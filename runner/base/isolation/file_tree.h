@@ -6,12 +6,13 @@
 #include <sys/stat.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <system_error>
+
+#include "runner/base/files/fs.h"
 
 namespace compat {
 
@@ -43,14 +44,14 @@ struct WalkVisitor {
 
 // In the order of the file system. Why the folder itself cannot be read; none: it was walked, up to
 // the limits.
-std::error_code walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
+std::error_code walk_files(const fs::path& folder, const WalkLimits& limits,
                            const WalkVisitor& visitor);
 // All files that are not folders. Unreadable files are left out.
-void walk_files(const std::filesystem::path& folder, const WalkLimits& limits,
+void walk_files(const fs::path& folder, const WalkLimits& limits,
                 const std::function<void(const FoundFile&)>& see);
 
 // The folder and all in it, also where its owner has no rights. Leaves what cannot be removed, and
 // returns why the first of it cannot. None: nothing is left.
-std::error_code remove_tree(const std::filesystem::path& folder);
+std::error_code remove_tree(const fs::path& folder);
 
 }  // namespace compat

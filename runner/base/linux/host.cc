@@ -15,8 +15,6 @@
 
 namespace compat {
 
-namespace fs = std::filesystem;
-
 fs::path program_path() {
     std::error_code error;
     return fs::read_symlink("/proc/self/exe", error);

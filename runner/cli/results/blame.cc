@@ -16,9 +16,6 @@
 
 namespace compat::cli {
 
-using config::Setting;
-using display::print;
-
 namespace {
 
 constexpr std::size_t kChangesShown = 12;

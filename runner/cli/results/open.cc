@@ -13,10 +13,6 @@
 
 namespace compat::cli {
 
-namespace fs = std::filesystem;
-using config::Setting;
-using display::print;
-
 namespace {
 
 // A program that ends sooner has failed, or has passed the file on to another one.

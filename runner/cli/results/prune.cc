@@ -11,10 +11,6 @@
 
 namespace compat::cli {
 
-namespace fs = std::filesystem;
-using config::Setting;
-using display::print;
-
 namespace {
 
 constexpr std::int64_t kMostDays = 36'500;

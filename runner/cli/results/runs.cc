@@ -13,9 +13,6 @@
 
 namespace compat::cli {
 
-using config::Setting;
-using display::print;
-
 namespace {
 
 std::string words_of(const store::RunSummary& run) {
@@ -24,14 +21,13 @@ std::string words_of(const store::RunSummary& run) {
     return display::format_counts(counts, run.end && run.end->complete ? "no tests" : "no result");
 }
 
-std::string duration_or_state(const std::optional<store::RunEnd>& end,
-                              const std::filesystem::path& folder) {
+std::string duration_or_state(const std::optional<store::RunEnd>& end, const fs::path& folder) {
     if (end && end->complete)
         return format_duration(std::chrono::duration<double>(end->duration_s));
     return archive::RunLock::is_held(folder) ? "running" : "interrupted";
 }
 
-void print_stored(const store::RunSummary& run, const std::filesystem::path& results) {
+void print_stored(const store::RunSummary& run, const fs::path& results) {
     print("{}  {}  {}  {}  {}  {}  ({})\n", run.id, iso8601(run.started),
           duration_or_state(run.end, results / run.folder), counted(run.modules, "module"),
           words_of(run), format_size(archive::folder_bytes(results / run.folder)),

@@ -12,9 +12,6 @@
 
 namespace compat::cli {
 
-using config::Setting;
-using display::print;
-
 namespace {
 
 constexpr std::string_view kLoopback = "127.0.0.1";

@@ -17,10 +17,6 @@
 
 namespace compat::cli {
 
-namespace fs = std::filesystem;
-using config::Setting;
-using display::print;
-
 namespace {
 
 Expected<ExitCode> show_run(const Results& results, const std::string& id) {

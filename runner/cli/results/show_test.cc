@@ -21,7 +21,6 @@
 
 namespace compat::cli {
 
-namespace fs = std::filesystem;
 using display::print;
 
 namespace {

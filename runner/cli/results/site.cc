@@ -6,15 +6,12 @@
 
 namespace compat::cli {
 
-using config::Setting;
-using display::print;
-
 namespace {
 
 Expected<ExitCode> write(const std::string& out, const config::Invocation& invocation) {
-    return config::results_folder(invocation).and_then([&](const std::filesystem::path& results) {
-        const auto beside = std::filesystem::absolute(results).parent_path() / "site";
-        return site::write_site(results, out.empty() ? beside : std::filesystem::absolute(out))
+    return config::results_folder(invocation).and_then([&](const fs::path& results) {
+        const auto beside = fs::absolute(results).parent_path() / "site";
+        return site::write_site(results, out.empty() ? beside : fs::absolute(out))
             .map([](const site::WrittenSite& site) {
                 print("{}\n", printable(site.index.string()));
                 print("{} ({}), {} changed, {} removed\n",

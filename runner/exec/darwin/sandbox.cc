@@ -12,7 +12,7 @@ const char* process_folder() { return nullptr; }
 std::vector<std::string> rights_of_init() { return {}; }
 
 std::vector<std::string> in_sandbox(const Sandbox&, const std::vector<std::string>& argv,
-                                    const std::filesystem::path&) {
+                                    const fs::path&) {
     return argv;
 }
 

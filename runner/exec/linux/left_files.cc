@@ -20,7 +20,7 @@ std::string as_text(const nlohmann::json& json) {
 
 }  // namespace
 
-std::string left_files_as_text(const std::filesystem::path& folder) {
+std::string left_files_as_text(const fs::path& folder) {
     nlohmann::json files = nlohmann::json::array();
     size_t room = kNamesBytes;
     std::int64_t count = 0, bytes = 0;

@@ -88,7 +88,7 @@ std::vector<std::string> rights_of_init() {
 }
 
 std::vector<std::string> in_sandbox(const Sandbox& sandbox, const std::vector<std::string>& argv,
-                                    const std::filesystem::path& writable) {
+                                    const fs::path& writable) {
     std::vector<std::string> own;
     if (!writable.empty()) own = {"--bind", writable, writable};
     return sandbox_argv(sandbox, own, "child", argv);

@@ -32,7 +32,7 @@ std::optional<int> line_that_names(const RE2& named, const std::string& text) {
 }
 
 // "file:line"; empty: no Python file of the source names the device.
-std::string place_that_names(const DeviceKind& device, const std::filesystem::path& root) {
+std::string place_that_names(const DeviceKind& device, const fs::path& root) {
     const RE2 named(
         fmt::format(
             R"RE((?m)^[^#\n]*(["']{0}(:\d+)?["']|\btorch\.{0}\b|\bbackends\.{0}\b|\bis_{0}\b))RE",

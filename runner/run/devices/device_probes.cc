@@ -20,8 +20,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr Milliseconds kGrace{1'500};  // each for SIGTERM and SIGKILL

@@ -13,8 +13,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
-
 Expected<OpenExpectations> open_expectations(const Ready& ready) {
     const config::Value& named = ready.settings[config::Setting::expectations];
     OpenExpectations opened;

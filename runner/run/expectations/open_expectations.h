@@ -3,18 +3,18 @@
 // changing the file (update_expectations.h).
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "runner/base/expectation.h"
+#include "runner/base/files/fs.h"
 #include "runner/plan/plan.h"
 #include "runner/run/ready.h"
 
 namespace compat::run {
 
 struct OpenExpectations {
-    std::filesystem::path file;  // absolute, there or not; empty: nothing is expected
+    fs::path file;  // absolute, there or not; empty: nothing is expected
     std::vector<Expectation> entries;
     std::string note;  // for people: a file that was not read; empty: none
 };

@@ -11,7 +11,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using analysis::ExpectationChange;
 
 namespace {

@@ -3,12 +3,12 @@
 // (suites/expectations.h), and printing (runner/cli/expect.cc).
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <string>
 
 #include "runner/analysis/expectations/update.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/store/store.h"
 
 namespace compat::run {
@@ -17,14 +17,15 @@ namespace compat::run {
 struct RunAndExpectations {
     std::string run;
     std::string framework;
-    std::filesystem::path file;  // absolute, there or not
+    fs::path file;               // absolute, there or not
     std::string text;            // of the file; empty: it is not there
     analysis::Expectations expectations;
 };
 // `named`: the file to use; empty: the run's own. Errors: usage, where the run has no file or gives
 // no verdicts; those of suites::parse_expectations.
-[[nodiscard]] Expected<RunAndExpectations> read_run_and_expectations(
-    const store::Store& store, const std::string& run, const std::filesystem::path& named);
+[[nodiscard]] Expected<RunAndExpectations> read_run_and_expectations(const store::Store& store,
+                                                                     const std::string& run,
+                                                                     const fs::path& named);
 
 // Each module with a test's verdict in each row.
 [[nodiscard]] Expected<void> each_verdict_record(

@@ -16,7 +16,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using config::Setting;
 
 namespace {

@@ -3,12 +3,12 @@
 // sandbox is made of (sandbox.h), how its processes are watched (runner/exec/sandbox.h).
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "parsers/diagnosis/diagnosis.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/files/temporary_folder.h"
 #include "runner/base/isolation/written_files.h"
 #include "runner/exec/event.h"
@@ -27,9 +27,8 @@ class Isolation {
     // Changes `ready` so that its children are isolated as the settings say; does nothing where
     // that is `off`, or where they are already. `folder` is the run's: the attempts write below
     // its `attempts`. `say` gets a line about the copy. Errors: environment, io.
-    [[nodiscard]] static Expected<void> begin(Ready& ready, const std::filesystem::path& folder,
-                                              const std::filesystem::path& attempts,
-                                              const prepare::Say& say);
+    [[nodiscard]] static Expected<void> begin(Ready& ready, const fs::path& folder,
+                                              const fs::path& attempts, const prepare::Say& say);
     ~Isolation();
     Isolation(const Isolation&) = delete;
     Isolation& operator=(const Isolation&) = delete;
@@ -44,11 +43,10 @@ class Isolation {
   private:
     Isolation() = default;
     [[nodiscard]] Expected<void> copy_source_of(const Ready& ready, const prepare::Say& say);
-    [[nodiscard]] Expected<void> enter_tree(plan::ChildSettings& child,
-                                            const std::filesystem::path& home);
+    [[nodiscard]] Expected<void> enter_tree(plan::ChildSettings& child, const fs::path& home);
     [[nodiscard]] Expected<void> enter_sandbox(plan::ChildSettings& child, const SandboxPlan& plan);
 
-    std::filesystem::path folder_;        // the source's copy and HOME
+    fs::path folder_;                     // the source's copy and HOME
     std::optional<TemporaryFolder> tmp_;  // TMPDIR outside a sandbox; empty: in one
     SourceCopy source_;
     std::shared_ptr<const exec::Sandbox> sandbox_;

@@ -15,8 +15,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 struct FreshFolder {

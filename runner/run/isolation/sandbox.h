@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/exec/sandbox.h"
 #include "runner/plan/command.h"
 
@@ -17,15 +17,15 @@ namespace compat::run {
 struct SandboxPlan {
     // Files of the host that the children see read-only: the source, the environment, the runner.
     // They see them even below a folder that is the sandbox's own (/tmp).
-    std::vector<std::filesystem::path> visible;
+    std::vector<fs::path> visible;
     // Holds the folders of all attempts, of which each child may write to its own. Empty: none.
-    std::filesystem::path attempts;
+    fs::path attempts;
     // A folder of the host, and where the children see it; they may write to it.
-    using Mount = std::pair<std::filesystem::path, std::filesystem::path>;
+    using Mount = std::pair<fs::path, fs::path>;
     Mount source;  // the copy
     Mount home;
-    std::vector<std::filesystem::path> in_source;  // visible in it, though not of the copy
-    std::vector<std::filesystem::path> homes;      // the user's, of which credentials are hidden
+    std::vector<fs::path> in_source;  // visible in it, though not of the copy
+    std::vector<fs::path> homes;      // the user's, of which credentials are hidden
     bool network = false;
     std::uint64_t tmp_bytes = 0;  // limit of each temporary folder of each child
 };

@@ -19,8 +19,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // Written by Python for every module that it imports.

@@ -4,20 +4,20 @@
 
 #include <cstdint>
 #include <ctime>
-#include <filesystem>
 #include <vector>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/base/isolation/written_files.h"
 
 namespace compat::run {
 
 struct SourceCopy {
-    std::filesystem::path from, to;
+    fs::path from, to;
     bool is_mounted = false;  // at `from`, for its tests: links need no change
     // Folders of `from` that are not the source's: results, environments. Links to them stand in
     // their place, or, where the copy is mounted, empty folders for what will be mounted there.
-    std::vector<std::filesystem::path> links;
+    std::vector<fs::path> links;
     std::int64_t files = 0, bytes = 0;
     std::int64_t shared = 0;   // files whose blocks the copy shares with the source (reflink)
     std::int64_t skipped = 0;  // sockets, devices, what cannot be read
@@ -33,6 +33,6 @@ struct SourceCopy {
 [[nodiscard]] WrittenFiles writes_to(const SourceCopy& copy);
 
 // All files below `folder`, as new ones.
-[[nodiscard]] WrittenFiles files_below(const std::filesystem::path& folder, std::string place);
+[[nodiscard]] WrittenFiles files_below(const fs::path& folder, std::string place);
 
 }  // namespace compat::run

@@ -14,7 +14,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using parsers::ModuleOutcome;
 
 namespace {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "runner/analysis/expectations/judge.h"
 #include "runner/analysis/verdict.h"
 #include "runner/archive/run_folder.h"
+#include "runner/base/files/fs.h"
 #include "runner/display/module_done.h"
 #include "runner/exec/event.h"
 #include "runner/plan/retry_policy.h"
@@ -65,10 +65,10 @@ struct RunTally {
 // Writes finished attempts to the record in the run's folder and to the database.
 class AttemptWriter {
   public:
-    AttemptWriter(store::Store& store, std::string run, std::filesystem::path folder)
+    AttemptWriter(store::Store& store, std::string run, fs::path folder)
         : store_(store), run_(std::move(run)), folder_(std::move(folder)) {}
 
-    [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+    [[nodiscard]] const fs::path& folder() const { return folder_; }
     // Keeps it for save_pending while another process has locked the database.
     void save(const store::JobResult& job);
     // Errors: busy, if some are still refused; all others are `fatal_error`.
@@ -83,7 +83,7 @@ class AttemptWriter {
 
     store::Store& store_;
     std::string run_;
-    std::filesystem::path folder_;
+    fs::path folder_;
     std::vector<store::JobResult> pending_;  // in the order in which they ended
     bool is_busy_ = false;                   // the last time that something was to be stored
     std::optional<Error> fatal_error_;
@@ -97,8 +97,8 @@ class Recorder {
         ConfirmationRules confirmation{};
         TallyRules tally{};
     };
-    Recorder(store::Store& store, std::string run, std::filesystem::path run_folder,
-             Settings settings, std::vector<archive::PlannedModule> modules);
+    Recorder(store::Store& store, std::string run, fs::path run_folder, Settings settings,
+             std::vector<archive::PlannedModule> modules);
 
     // Continues a module from its stored attempts, and from the files of an attempt that was never
     // stored. `found`: in order; empty: it never began. `diagnostics`: numbers that diagnostic

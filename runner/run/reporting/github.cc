@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -11,12 +10,12 @@
 #include "runner/analysis/attempts.h"
 #include "runner/analysis/expectations/judge.h"
 #include "runner/base/files.h"
+#include "runner/base/files/fs.h"
 #include "runner/display/output.h"
 #include "runner/store/comparable.h"
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using reports::Format;
 
 namespace {

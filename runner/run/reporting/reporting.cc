@@ -25,7 +25,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using display::print;
 
 namespace {

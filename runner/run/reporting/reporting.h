@@ -2,7 +2,6 @@
 // terminal (display/closing_summary.h).
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "reports/model.h"
 #include "reports/render.h"
 #include "runner/archive/run_folder.h"
+#include "runner/base/files/fs.h"
 #include "runner/config/settings.h"
 #include "runner/store/store.h"
 
@@ -26,7 +26,7 @@ struct ExtraReports {
 [[nodiscard]] analysis::CollectiveLink link_of(const config::Settings& settings);
 
 struct ReportOptions {
-    std::filesystem::path out;  // empty: the run's folder
+    fs::path out;  // empty: the run's folder
     std::vector<reports::Format> formats = reports::default_formats();
     reports::RenderOptions options{};
     ExtraReports extra{};
@@ -39,7 +39,7 @@ struct WrittenReports {
 };
 
 // The run's report to open: report.html, or report.md where there is none.
-[[nodiscard]] std::filesystem::path report_to_open(const std::filesystem::path& run_folder);
+[[nodiscard]] fs::path report_to_open(const fs::path& run_folder);
 
 // Takes a stored run: its model, then each module in turn, then the end.
 struct RunReceiver {
@@ -53,13 +53,13 @@ struct RunReceiver {
 // Reads the run twice in one snapshot, one module at a time. `results`: the folder of the store.
 // Relative links start at `report_folder`.
 [[nodiscard]] Expected<reports::ReportModel> visit_run(const store::Store& store,
-                                                       const std::filesystem::path& results,
+                                                       const fs::path& results,
                                                        const store::StoredRun& run,
-                                                       const std::filesystem::path& report_folder,
+                                                       const fs::path& report_folder,
                                                        const RunReceiver& receiver);
 
 [[nodiscard]] Expected<WrittenReports> write_reports(const store::Store& store,
-                                                     const std::filesystem::path& results,
+                                                     const fs::path& results,
                                                      const std::string& run,
                                                      const ReportOptions& which);
 

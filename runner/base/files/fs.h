@@ -1,0 +1,8 @@
+// The standard library's paths and files, by the short name that all use.
+#pragma once
+
+#include <filesystem>
+
+namespace compat {
+namespace fs = std::filesystem;
+}

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <vector>
 
 #include "runner/base/files.h"
 #include "tests/support/temp_tree.h"

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include "runner/serve/body.h"
 #include "tests/support/temp_tree.h"
 

@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <optional>
 
 #include "runner/base/files.h"

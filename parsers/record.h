@@ -229,6 +229,7 @@ struct Origin {
     std::string job, shard, host;
     std::optional<std::int64_t> attempt;               // its number, from 0 or 1
     std::optional<std::int64_t> started_ms, ended_ms;  // since 1970, UTC
+    bool zoned = false;                                // false: nobody says of which zone they are
     friend bool operator==(const Origin&, const Origin&) = default;
 };
 

@@ -28,8 +28,6 @@ constexpr std::array kKnownProperties{
     KnownProperty{"githubjob", Fact::job},
     KnownProperty{"circlejob", Fact::job},
     KnownProperty{"buildkitelabel", Fact::job},
-    KnownProperty{"matrix", Fact::job},
-    KnownProperty{"matrixname", Fact::job},
     KnownProperty{"toxenv", Fact::job},
     KnownProperty{"toxenvname", Fact::job},
     KnownProperty{"noxsession", Fact::job},
@@ -47,9 +45,6 @@ constexpr std::array kKnownProperties{
     KnownProperty{"runattempt", Fact::attempt},
     KnownProperty{"testattempt", Fact::attempt},
     KnownProperty{"githubrunattempt", Fact::attempt},
-    KnownProperty{"retry", Fact::attempt},
-    KnownProperty{"retrynumber", Fact::attempt},
-    KnownProperty{"retryindex", Fact::attempt},
     KnownProperty{"buildkiteretrycount", Fact::attempt},
 };
 
@@ -72,6 +67,8 @@ void take_property(Origin& origin, std::string_view name, std::string_view value
 void take_times(Origin& origin, std::string_view timestamp, double seconds) {
     const auto began = parse_iso8601(timestamp);
     if (!began) return;
+    const std::size_t zone = timestamp.find_first_of("Zz+-", timestamp.find(':'));
+    origin.zoned = zone != timestamp.npos;
     const std::int64_t started = began->time_since_epoch().count();
     const std::int64_t ended = started + std::llround(seconds * 1000);
     origin.started_ms = std::min(origin.started_ms.value_or(started), started);

@@ -32,8 +32,7 @@ Action add_import(CLI::App& app, config::Invocation& invocation) {
            [request](const std::vector<std::string>& given) {
                for (const std::string& job : given) {
                    const std::size_t equals = job.find('=');
-                   request->files.insert(request->files.begin(),
-                                         {job.substr(equals + 1), job.substr(0, equals)});
+                   request->files.push_back({job.substr(equals + 1), job.substr(0, equals)});
                }
            },
            "a file or folder, and the job that it is of (repeatable)")

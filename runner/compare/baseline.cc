@@ -68,47 +68,35 @@ Expected<ChosenRuns> run_and_baseline(const RunDatabase& runs, const RunDatabase
 // Plain CPU comes first where it is among them.
 Expected<std::vector<StoredSide>> newest_by_device(const store::Store& store,
                                                    const store::RunInfo& like) {
-    const auto ids = newest_of_each(store, like, store::Each::device);
-    if (!ids) return tl::unexpected(ids.error());
     std::vector<StoredSide> plain, others;
-    for (const std::string& id : *ids) {
-        const auto run = store.load_run(id);
-        if (!run) return tl::unexpected(run.error());
-        const bool is_plain_cpu =
-            !is_accelerator(run->info.device) && !run->info.simulated && !run->info.shim;
+    for (const std::string& id : TRY(store::newest_by_device(store, like))) {
+        const store::RunInfo info = TRY(store.load_run(id)).info;
+        const bool is_plain_cpu = !is_accelerator(info.device) && !info.simulated && !info.shim;
         (is_plain_cpu ? plain : others).push_back({&store, id});
     }
     plain.insert(plain.end(), others.begin(), others.end());
     return plain;
 }
 
-Expected<std::vector<StoredSide>> newest_by_job(const store::Store& store,
-                                                const store::RunInfo& like) {
-    return newest_of_each(store, like, store::Each::job)
-        .map([&](const std::vector<std::string>& ids) {
-            std::vector<StoredSide> sides;
-            for (const std::string& id : ids) sides.push_back({&store, id});
-            return sides;
-        });
+Expected<std::vector<StoredSide>> jobs_beside(const store::Store& store,
+                                              const store::RunInfo& like) {
+    std::vector<StoredSide> sides;
+    for (const std::string& id : TRY(store::jobs_of_import(store, like.suite)))
+        sides.push_back({&store, id});
+    return sides;
 }
 
-// The named runs, else the newest of each device or job.
+// The named runs, else the newest of each device, or the jobs of the newest import. One name alone
+// says of which suite.
 Expected<ChosenRuns> runs_side_by_side(const RunDatabase& runs, const CompareRequest& request) {
     const bool by_job = request.chosen == Chosen::by_job;
+    const bool by_itself = request.runs.size() < (by_job ? 2 : 1);
     std::vector<StoredSide> sides;
-    for (const std::string& name : request.runs) {
-        auto side = named_run(runs, name);
-        if (!side) return tl::unexpected(side.error());
-        sides.push_back(std::move(*side));
-    }
-    if (sides.empty()) {
-        const auto latest = named_run(runs, "latest");
-        if (!latest) return tl::unexpected(latest.error());
-        const auto run = runs.store.load_run(latest->id);
-        if (!run) return tl::unexpected(run.error());
-        auto newest = (by_job ? newest_by_job : newest_by_device)(runs.store, run->info);
-        if (!newest) return tl::unexpected(newest.error());
-        sides = std::move(*newest);
+    for (const std::string& name : request.runs) sides.push_back(TRY(named_run(runs, name)));
+    if (by_itself) {
+        const StoredSide like = sides.empty() ? TRY(named_run(runs, "latest")) : sides.front();
+        const store::RunInfo info = TRY(runs.store.load_run(like.id)).info;
+        sides = TRY((by_job ? jobs_beside : newest_by_device)(runs.store, info));
     }
     if (sides.size() < 2 && by_job)
         return fail(ErrorKind::usage, "there are no two jobs of the latest run's suite to compare",
@@ -121,9 +109,9 @@ Expected<ChosenRuns> runs_side_by_side(const RunDatabase& runs, const CompareReq
                         sides.empty() ? "no complete run" : "one run alone"),
             "name the runs, or run the suite on another device, such as with --simulate mps");
     ChosenRuns chosen{sides.front(),
-                      !request.runs.empty() ? ""
-                      : by_job              ? "the newest run of each job"
-                                            : "the newest run of each device",
+                      !by_itself ? ""
+                      : by_job   ? "the jobs of the newest import"
+                                 : "the newest run of each device",
                       {}};
     chosen.runs.assign(sides.begin() + 1, sides.end());
     return chosen;

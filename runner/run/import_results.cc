@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -28,21 +29,32 @@ using display::print;
 
 namespace {
 
-// The copies are read, so that they hold exactly what is stored. Unpacked files in `room` are
-// linked instead of copied.
-Expected<void> copy_into(const fs::path& folder, const fs::path& room,
+// Copies of files in the folders of jobs, by the file.
+using Copies = std::map<fs::path, fs::path>;
+
+// The copies are read, so that they hold exactly what is stored. Files of our own, unpacked ones in
+// `room` and copies of another job, are linked instead of copied.
+Expected<void> copy_into(const fs::path& folder, const fs::path& room, Copies& copies,
                          std::vector<archive::ImportedFile>& files) {
-    if (auto made = make_directories(folder / archive::kImportedFolder); !made) return made;
+    TRY(make_directories(folder / archive::kImportedFolder));
+    std::map<fs::path, fs::path> here;
     for (size_t i = 0; i < files.size(); ++i) {
         archive::ImportedFile& file = files[i];
         if (!file.unread.empty()) continue;
-        const fs::path copy = fs::path(archive::kImportedFolder) /
-                              fmt::format("{}-{}", i + 1, escaped_component(file.name));
-        std::error_code error = std::make_error_code(std::errc::not_supported);
-        if (file.file.parent_path() == room) fs::create_hard_link(file.file, folder / copy, error);
-        if (error)
-            if (auto copied = copy_file(FileBelow::followed(file.file), folder / copy); !copied)
-                return copied;
+        const fs::path source = file.file;
+        fs::path& copy = here[source];
+        if (copy.empty()) {
+            copy = fs::path(archive::kImportedFolder) /
+                   fmt::format("{}-{}", i + 1, escaped_component(file.name));
+            const auto known = copies.find(source);
+            const bool is_ours = known != copies.end() || source.parent_path() == room;
+            std::error_code error = std::make_error_code(std::errc::not_supported);
+            if (is_ours)
+                fs::create_hard_link(known != copies.end() ? known->second : source, folder / copy,
+                                     error);
+            if (error) TRY(copy_file(FileBelow::followed(source), folder / copy));
+            copies.emplace(source, folder / copy);
+        }
         file.file = folder / copy;
         file.log = copy;
     }
@@ -103,7 +115,8 @@ void complete(store::StoredRun& run, const archive::ImportSums& sums) {
 Expected<archive::ImportSums> store_files(store::Store& store, store::StoredRun& run,
                                           const fs::path& folder,
                                           const std::vector<archive::ImportedFile>& files,
-                                          archive::TempOutput& output) {
+                                          archive::TempOutput& output,
+                                          const std::function<void()>& on_stored) {
     archive::ImportSums sums;
     const auto added = store.add_run(run, [&](const store::ModuleVisitor& see) -> Expected<void> {
         auto read = archive::read_imported_modules(files, run.info.started, see);
@@ -118,6 +131,7 @@ Expected<archive::ImportSums> store_files(store::Store& store, store::StoredRun&
             .map([&] { output.hold(); });
     });
     if (!added) return tl::unexpected(added.error());
+    on_stored();
     output.keep(folder);
     return sums;
 }
@@ -141,7 +155,7 @@ class Import {
         if (fs::exists(results_ / "runner.db", error) || fs::exists(results_ / "runs", error))
             if (auto opened = open(); !opened) return tl::unexpected(opened.error());
         const fs::path incoming = new_run(series_).folder;
-        archive::TempOutput made(incoming, report_interruption(incoming.filename().string()));
+        archive::TempOutput made(incoming, [this](bool) { report_interrupted(); });
         const fs::path room = incoming / "incoming";
         auto files = archive::find_import_files(
             {request_.files, request_.dialect, request_.stdin_name, results_}, room, notes_);
@@ -150,16 +164,17 @@ class Import {
         if (!jobs) return tl::unexpected(jobs.error());
         if (!store_)
             if (auto opened = open(); !opened) return tl::unexpected(opened.error());
-        auto code = ExitCode::ok;
+        std::vector<ExitCode> codes;
         std::vector<std::string> runs;
+        jobs_ = jobs->size();
         for (archive::ImportJob& job : *jobs) {
             const auto stored = store_job(job, room, made);
             if (!stored) return tl::unexpected(stored.error());
-            code = std::max(code, stored->code);
+            codes.push_back(stored->code);
             runs.push_back(stored->run);
         }
-        if (runs.size() == 1) return code;
-        return compare_jobs(runs).map([&] { return code; });
+        if (runs.size() > 1) TRY(compare_jobs(runs));
+        return worst(codes);
     }
 
   private:
@@ -184,18 +199,27 @@ class Import {
         return run;
     }
 
+    // Between two jobs, or in one: whole runs stay.
+    void report_interrupted() const {
+        print(stderr, "runner: interrupted: {}\n",
+              stored_.empty()
+                  ? "nothing was stored"
+                  : fmt::format("of {} jobs are stored: {}", jobs_, fmt::join(stored_, ", ")));
+    }
+
     // A job has a series of its own.
     Expected<StoredJob> store_job(archive::ImportJob& job, const fs::path& room,
                                   archive::TempOutput& made) {
         const std::string series = job.name.empty() ? series_ : series_ + "-" + job.name;
         const archive::RunFolder run = new_run(series);
         made.add(run.folder);
-        if (auto copied = copy_into(run.folder, room, job.files); !copied)
+        if (auto copied = copy_into(run.folder, room, copies_, job.files); !copied)
             return tl::unexpected(copied.error());
         store::StoredRun stored{
             run_info(request_, invocation_, settings_, run, series, job),
             store::RunEnd{.finished = run.started, .mismatches = {}, .not_run_reason = {}}, 0};
-        const auto sums = store_files(*store_, stored, run.folder, job.files, made);
+        const auto sums = store_files(*store_, stored, run.folder, job.files, made,
+                                      [&] { stored_.push_back(run.id); });
         if (!sums) return tl::unexpected(sums.error());
         if (auto note = site::note_of_later_run(*store_, series, run.started); !note.empty())
             notes_.insert(notes_.begin(), std::move(note));
@@ -230,6 +254,9 @@ class Import {
     WallTime started_;
     std::optional<archive::OpenResults> store_;
     std::vector<std::string> notes_;
+    Copies copies_;
+    std::size_t jobs_ = 0;
+    std::vector<std::string> stored_;  // ids
 };
 
 }  // namespace

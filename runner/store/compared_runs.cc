@@ -278,30 +278,47 @@ Expected<std::vector<std::string>> repeats_of(const Store& store, std::string_vi
     });
 }
 
-Expected<std::vector<std::string>> newest_of_each(const Store& store, const RunInfo& run,
-                                                  Each each) {
+Expected<std::vector<std::string>> newest_by_device(const Store& store, const RunInfo& run) {
     std::vector<std::string> settings;  // those of any series
     each_separating(run, [&](const std::string& column, const auto&) {
         if (column != "run.series") settings.push_back(column);
     });
-    if (each == Each::job) settings = {"run.\"column\""};
-    const std::string_view chosen = each == Each::job ? "run.\"column\" <> ''" : "true";
-    const std::string_view order = each == Each::job ? "\"column\"" : "started_ms DESC, id DESC";
     Database& database = store.impl().database;
     return guarded(database.file(), [&]() -> Expected<std::vector<std::string>> {
         Statement row = database.prepare(fmt::format(R"sql(
             SELECT name
-            FROM (SELECT run.name, started_ms, run.id, run."column", row_number() OVER (
+            FROM (SELECT run.name, started_ms, run.id, row_number() OVER (
                 PARTITION BY {}
                 ORDER BY started_ms DESC, run.id DESC) AS age
                 FROM run
                 JOIN suite ON suite.id = run.suite
                 WHERE suite.name = ?1 AND subset = ?2 AND isolation = ?3 AND network = ?4
-                    AND complete = 1 AND shard = '' AND gives_verdicts AND {})
+                    AND complete = 1 AND shard = '' AND gives_verdicts)
             WHERE age = 1
-            ORDER BY {})sql",
-                                                     fmt::join(settings, ", "), chosen, order));
+            ORDER BY started_ms DESC, id DESC)sql",
+                                                     fmt::join(settings, ", ")));
         row.bind_all(run.suite, to_column(run.subset), run.isolation, run.network);
+        return values_of<std::string>(row);
+    });
+}
+
+Expected<std::vector<std::string>> jobs_of_import(const Store& store, std::string_view suite) {
+    Database& database = store.impl().database;
+    return guarded(database.file(), [&]() -> Expected<std::vector<std::string>> {
+        // All jobs of an import have one start, and only imported runs have no command to run
+        // again.
+        Statement row = database.prepare(R"sql(
+            SELECT run.name
+            FROM run
+            JOIN suite ON suite.id = run.suite
+            WHERE suite.name = ?1 AND "column" <> '' AND json_array_length(rerun_argv) = 0
+                AND started_ms = (
+                    SELECT max(started_ms)
+                    FROM run AS other
+                    WHERE other.suite = run.suite AND other."column" <> ''
+                        AND json_array_length(other.rerun_argv) = 0)
+            ORDER BY run.id)sql");
+        row.bind(1, suite);
         return values_of<std::string>(row);
     });
 }

@@ -107,11 +107,13 @@ struct StateInSeries {
 // `limit` (A/A, --repeat); one alone: it was not repeated.
 [[nodiscard]] Expected<std::vector<std::string>> repeats_of(const Store& store,
                                                             std::string_view run, int limit);
-enum class Each { device, job };
-// The newest complete run of each comparable_key except for its series, newest first; or of each
-// imported job, sorted by its name. Without shards and runs that give no verdicts. Only runs of the
-// same suite, and the same part of it, as `run`.
-[[nodiscard]] Expected<std::vector<std::string>> newest_of_each(const Store& store,
-                                                                const RunInfo& run, Each each);
+// The newest complete run of each comparable_key except for its series, newest first, without
+// shards and runs that give no verdicts. Only runs of the same suite, and the same part of it, as
+// `run`.
+[[nodiscard]] Expected<std::vector<std::string>> newest_by_device(const Store& store,
+                                                                  const RunInfo& run);
+// The jobs of the suite's newest import that has some, in the order in which they were stored.
+[[nodiscard]] Expected<std::vector<std::string>> jobs_of_import(const Store& store,
+                                                                std::string_view suite);
 
 }  // namespace compat::store

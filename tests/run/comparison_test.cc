@@ -82,8 +82,8 @@ TEST_F(CompareStored, TheBaselineIsTheLatestCompleteRunThatIsNoRepeat) {
     EXPECT_THAT(view->chosen, HasSubstr("latest complete"));
     EXPECT_THAT(classes_of(view->columns[0]), ElementsAre(std::pair("a.py::t", ChangeClass::flaky)))
         << "the run's own repeat shows that it is noise";
-    EXPECT_EQ(compared({{"two"}, false, {}})->baseline.id, "one");
-    const auto none = compared({{"one"}, false, {}});
+    EXPECT_EQ(compared({{"two"}, compare::Chosen::by_past, {}})->baseline.id, "one");
+    const auto none = compared({{"one"}, compare::Chosen::by_past, {}});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().kind, ErrorKind::usage);
 }
@@ -103,7 +103,7 @@ TEST_F(CompareStored, WhatARunWasNotAskedForIsNotGone) {
     EXPECT_THAT(view->columns[0].drops, IsEmpty());
     EXPECT_THAT(compare_text(*view, 5), HasSubstr("1 test of one run left out: the other ran "
                                                   "another part of the suite"));
-    const auto named = compared({{"part", "whole"}, false, {}});
+    const auto named = compared({{"part", "whole"}, compare::Chosen::by_past, {}});
     EXPECT_EQ(classes_of(named->columns[0]), (ClassesById{{"a.py::t", ChangeClass::fixed}}));
 
     add(store, part("again", 3, {"a.py::t"}), {});
@@ -113,11 +113,11 @@ TEST_F(CompareStored, WhatARunWasNotAskedForIsNotGone) {
         << "it was asked for";
     // A run of the whole module, which has one test left.
     add(store, part("module", 4, {"a.py"}), {{"u", State::failed}});
-    const auto module = compared({{"whole", "module"}, false, {}});
+    const auto module = compared({{"whole", "module"}, compare::Chosen::by_past, {}});
     EXPECT_EQ(classes_of(module->columns[0]), (ClassesById{{"a.py::t", ChangeClass::gone}}));
     EXPECT_EQ(module->columns[0].not_asked_for, 0);
     add(store, part("other", 5, {"a.py::x"}), {{"x", State::passed}});
-    const auto disjoint = compared({{"part", "other"}, false, {}});
+    const auto disjoint = compared({{"part", "other"}, compare::Chosen::by_past, {}});
     EXPECT_THAT(compare_text(*disjoint, 5), HasSubstr("\nno test in both runs\n"));
 }
 
@@ -172,7 +172,7 @@ TEST_F(CompareStored, IdsThatNameTheDeviceAreOneTest) {
          {"t[cpu-1]", State::passed},
          {"plain", State::passed},
          {"one[mps]", State::passed}});
-    const auto view = compared({{}, true, {ChangeClass::regressed}});
+    const auto view = compared({{}, compare::Chosen::by_device, {ChangeClass::regressed}});
     ASSERT_TRUE(view) << to_line(view.error());
     EXPECT_EQ(view->baseline.id, "cpu") << "plain CPU, though it is not the newest";
     const auto& column = view->columns.at(0);
@@ -199,7 +199,7 @@ TEST_F(CompareStored, TestsOfTwoDatabasesMeetByTheirIds) {
                                {"a.py::w", ChangeClass::gone},
                                {"a.py::v", ChangeClass::new_passing}};
     for (const auto& runs : {std::vector<std::string>{}, std::vector<std::string>{"old", "new"}}) {
-        const auto view = compared({runs, false, {}}, /*by_other=*/true);
+        const auto view = compared({runs, compare::Chosen::by_past, {}}, /*by_other=*/true);
         ASSERT_TRUE(view) << to_line(view.error());
         EXPECT_EQ(classes_of(view->columns.at(0)), expected);
         EXPECT_EQ(view->columns[0].count(ChangeClass::unchanged), 1);
@@ -247,11 +247,11 @@ TEST_F(CompareStored, TestsThatARunDidNotGetToAreSpurious) {
     }
     ASSERT_TRUE(store.save_job("two", job));
     begin("three", 3);
-    const auto two = compared({{"one", "two"}, false, {}});
+    const auto two = compared({{"one", "two"}, compare::Chosen::by_past, {}});
     ASSERT_TRUE(two) << to_line(two.error());
     EXPECT_EQ(classes_of(two->columns.at(0)), (ClassesById{{"a.py::u", ChangeClass::spurious}}));
     EXPECT_EQ(two->columns[0].tests[0].why, "its module did not get to it in one of the runs");
-    const auto three = compared({{"one", "three"}, false, {}});
+    const auto three = compared({{"one", "three"}, compare::Chosen::by_past, {}});
     EXPECT_EQ(classes_of(three->columns.at(0)), (ClassesById{{"a.py::t", ChangeClass::spurious},
                                                              {"a.py::u", ChangeClass::spurious}}));
     EXPECT_EQ(three->columns[0].tests[0].why, "its module ended as not_run");
@@ -293,7 +293,7 @@ TEST_F(CompareStored, AChangedEnvironmentIsNamed) {
 
 TEST_F(CompareStored, OneDeviceAloneIsAnError) {
     add(store, info_of("one", 1), {});
-    const auto view = compared({{}, true, {}});
+    const auto view = compared({{}, compare::Chosen::by_device, {}});
     ASSERT_FALSE(view);
     EXPECT_THAT(to_line(view.error()), HasSubstr("one run alone"));
 }

@@ -387,20 +387,19 @@ TEST_F(ComparedRunsTest, TheNewestOfEachDeviceIsComplete) {
     RunInfo part = info("part", 9);
     part.subset = {"a.py"};
     add(part);
-    EXPECT_THAT(*newest_of_each(store, info("any", 1), Each::device),
+    EXPECT_THAT(*newest_by_device(store, info("any", 1)),
                 ElementsAre("weekly mps", "pytest", "cuda", "cpu"));
-    EXPECT_THAT(*newest_of_each(store, samples::run("any", 1, "beta"), Each::device), IsEmpty());
-    for (const auto& [name, job, day] : {std::tuple("old py39", "py39", 10),
-                                         {"py39", "py39", 11},
-                                         {"py312", "py312", 11},
-                                         {"weekly py39", "py39", 12}}) {
-        RunInfo imported = info(name, day);
-        imported.column = job;
-        imported.series = job;
-        add(imported);
-    }
-    EXPECT_THAT(*newest_of_each(store, info("any", 1), Each::job),
-                ElementsAre("weekly mps", "py312", "weekly py39"));
+    EXPECT_THAT(*newest_by_device(store, samples::run("any", 1, "beta")), IsEmpty());
+    const auto imported = [&](const std::string& id, const std::string& job, std::int64_t second) {
+        RunInfo run = info(id, second);
+        run.column = run.series = job;
+        run.rerun_argv.clear();
+        add(run);
+    };
+    for (const char* job : {"py38", "py39"}) imported(std::string("old ") + job, job, 10);
+    for (const char* job : {"py312", "py39"}) imported(job, job, 11);
+    EXPECT_THAT(*jobs_of_import(store, "alpha"), ElementsAre("py312", "py39"));
+    EXPECT_THAT(*jobs_of_import(store, "beta"), IsEmpty());
 }
 
 }  // namespace

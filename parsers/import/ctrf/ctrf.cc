@@ -284,6 +284,7 @@ Origin ctrf_origin(const json& results) {
                               value.is_string() ? value.get<std::string>() : value.dump());
     const double start = number_at(summary, "start"), stop = number_at(summary, "stop");
     if (start > 0 && stop >= start && stop < kLatestMs) {
+        origin.zoned = true;
         origin.started_ms = std::llround(start);
         origin.ended_ms = std::llround(stop);
     }

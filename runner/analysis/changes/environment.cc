@@ -10,6 +10,7 @@ namespace compat::analysis {
 namespace {
 
 constexpr std::string_view kVolatile = "volatile";
+constexpr std::string_view kImported = "imported";  // the files of imported results
 
 // Keys of a fingerprint, most telling first. Others come after them.
 constexpr std::array<std::string_view, 19> kOrder{
@@ -43,6 +44,7 @@ const nlohmann::json* member(const nlohmann::json& object, const std::string& ke
 void add_changes(const nlohmann::json* baseline, const nlohmann::json* run, const std::string& name,
                  std::vector<EnvironmentChange>& changes) {
     if (baseline != nullptr && run != nullptr && *baseline == *run) return;
+    if (name == kImported) return;
     // One that another version of the runner does not know.
     if ((baseline == nullptr || run == nullptr) && is_setting(name)) return;
     const bool are_objects =

@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -28,24 +29,23 @@ namespace {
 
 constexpr std::int64_t kLastAttempt = std::numeric_limits<std::int64_t>::max();
 
-// Runs of one file of which it says the same: most files have one unit.
+// Runs of one file: each of its own, but those of a text, which follow each other.
 struct Unit {
     std::size_t file = 0;
     std::vector<std::size_t> runs;     // their indices in the file
-    Origin said;                       // by the file; what it does not say, by its folder
+    Origin said;                       // by the file; what it does not say, by its place
     std::vector<std::string> folders;  // below the folder that all files share, without said words
-    bool undecided = false;
-
-    [[nodiscard]] auto said_of_all() const {
-        return std::tie(said.job, said.shard, said.host, said.attempt);
-    }
+    std::string name;                  // of the file, without said and ordinal words
+    std::size_t results = 0, bad = 0;
+    std::string undecided;  // a file with the same tests
 };
 
-// A test of a unit.
+// A test of a unit: its last result, and how many it has.
 struct Seen {
     std::size_t id = 0;  // its hash
     std::uint32_t unit = 0;
     bool bad = false;
+    std::uint32_t results = 1;
     float duration_s = 0;
 };
 
@@ -53,21 +53,38 @@ enum class Relation {
     told_twice,
     attempts,
     shards,
-    jobs_by_name,
-    jobs_by_host,
-    jobs_by_folder,
+    other_name,
+    other_host,
+    other_folder,
     undecided
 };
 
 // Two units that have tests of the same names.
 struct Overlap {
-    std::size_t tests = 0;   // that both have
-    bool agree = true;       // a test is bad in both or in neither
-    bool same_times = true;  // and took as long
+    std::size_t tests = 0;             // that both have
+    bool agree = true;                 // a test is bad in both or in neither
+    bool same_times = true;            // and took as long
     std::array<std::size_t, 2> bad{};  // of these, by each
+    bool has_times = false;
 };
 
 using Pair = std::pair<std::uint32_t, std::uint32_t>;
+
+// Sets that grow together.
+class Sets {
+  public:
+    explicit Sets(std::size_t count) : parents_(count) {
+        std::iota(parents_.begin(), parents_.end(), 0);
+    }
+    std::uint32_t of(std::uint32_t i) {
+        while (parents_[i] != i) i = parents_[i] = parents_[parents_[i]];
+        return i;
+    }
+    void join(std::uint32_t a, std::uint32_t b) { parents_[of(a)] = of(b); }
+
+  private:
+    std::vector<std::uint32_t> parents_;
+};
 
 bool is_text(parsers::Dialect dialect) {
     using enum parsers::Dialect;
@@ -78,6 +95,7 @@ bool is_text(parsers::Dialect dialect) {
 Origin origin_of(const ModuleRecord& part) {
     Origin said = part.origin;
     if (said.started_ms) return said;
+    said.zoned = true;
     for (const auto& test : part.cases) {
         if (!test.started_ms) continue;
         const std::int64_t ended = *test.started_ms + std::llround(test.duration_s * 1000);
@@ -87,34 +105,49 @@ Origin origin_of(const ModuleRecord& part) {
     return said;
 }
 
+// A file's name without words that only count: "results-2", "a", "first", "2026-11-20".
+std::string without_ordinals(const std::string& name) {
+    static const RE2 kWord("([^-_. ]+)");
+    static const RE2 kOrdinal(
+        "(?i)[0-9]+|[a-z]|(?:run|pass)[0-9]*|first|second|third|last|again|final|old|new|before|"
+        "after");
+    std::string kept, word;
+    re2::StringPiece rest(name);
+    while (RE2::FindAndConsume(&rest, kWord, &word))
+        if (!RE2::FullMatch(word, kOrdinal)) kept += (kept.empty() ? "" : "-") + word;
+    return kept;
+}
+
 class Jobs {
   public:
     explicit Jobs(std::vector<ImportedFile> files) : files_(std::move(files)) {}
 
     Expected<std::vector<ImportJob>> sort() {
-        if (auto read = read_units(); !read) return tl::unexpected(read.error());
+        TRY(read_units());
         find_places();
         find_overlaps();
         for (const auto& [pair, overlap] : overlaps_) relate(pair, overlap);
-        std::map<std::string, std::vector<std::uint32_t>> named;
+        std::map<std::string, std::vector<std::uint32_t>> by_place;
         for (std::uint32_t i = 0; i < units_.size(); ++i)
-            named[name_of_job(units_[i])].push_back(i);
-        std::vector<ImportJob> jobs;
-        for (auto& [name, units] : named)
-            jobs.push_back(make_job(name.empty() && named.size() > 1 ? "other" : name, units));
-        return jobs;
+            by_place[place_of_job(units_[i])].push_back(i);
+        for (const auto& [name, units] : by_place) group(name, units);
+        return jobs();
     }
 
   private:
+    struct Group {
+        std::string name;
+        std::vector<std::uint32_t> units;
+    };
+
     Expected<void> read_units() {
         for (std::size_t i = 0; i < files_.size(); ++i) {
             const std::size_t first = units_.size();
             if (files_[i].unread.empty()) {
-                const auto mapped = Mapped::open(files_[i].file);
-                if (!mapped) return tl::unexpected(mapped.error());
+                const auto mapped = TRY(Mapped::open(files_[i].file));
                 std::size_t run = 0;
                 (void)parsers::read_result_file(
-                    files_[i].dialect, {files_[i].name, mapped->bytes()},
+                    files_[i].dialect, {files_[i].name, mapped.bytes()},
                     [&](ModuleRecord part) { add_run(part, i, first, run++); });
             }
             if (units_.size() == first) units_.push_back({.file = i});
@@ -124,28 +157,18 @@ class Jobs {
 
     void add_run(const ModuleRecord& part, std::size_t file, std::size_t first, std::size_t run) {
         const Origin said = origin_of(part);
-        auto unit = std::find_if(units_.begin() + static_cast<std::ptrdiff_t>(first), units_.end(),
-                                 [&](const Unit& known) {
-                                     return known.said_of_all() ==
-                                            std::tie(said.job, said.shard, said.host, said.attempt);
-                                 });
-        if (unit == units_.end()) unit = units_.insert(unit, {.file = file, .said = said});
-        unit->runs.push_back(run);
-        Origin& all = unit->said;
-        if (said.started_ms) {
-            all.started_ms = std::min(all.started_ms.value_or(*said.started_ms), *said.started_ms);
-            all.ended_ms = std::max(all.ended_ms.value_or(*said.ended_ms), *said.ended_ms);
-        }
-        const std::string module = part.path.empty() ? files_[file].name + "::" : std::string();
+        const bool follows = units_.size() > first && is_text(files_[file].dialect) &&
+                             units_.back().said.job == said.job;
+        if (!follows) units_.push_back({.file = file, .said = said});
+        units_.back().runs.push_back(run);
         for (const auto& test : part.cases)
             if (!parsers::is_unnamed(test))
-                seen_.push_back({std::hash<std::string>()(module + test.id),
-                                 static_cast<std::uint32_t>(unit - units_.begin()),
-                                 analysis::is_unexpected(test.state, part.framework),
+                seen_.push_back({std::hash<std::string>()(test.id),
+                                 static_cast<std::uint32_t>(units_.size() - 1),
+                                 analysis::is_unexpected(test.state, part.framework), 1,
                                  static_cast<float>(test.duration_s)});
     }
 
-    // A file of test_attempts/ is of the attempts before the file beside that folder (Bazel).
     void find_places() {
         fs::path shared;
         for (const ImportedFile& file : files_) {
@@ -162,181 +185,282 @@ class Jobs {
         for (Unit& unit : units_) {
             const ImportedFile& file = files_[unit.file];
             if (!file.job.empty()) unit.said.job = file.job;
-            fs::path place;
-            for (const fs::path& part : file.place.lexically_relative(shared).parent_path()) {
-                if (part == kAttemptsFolder) {
+            take_words(unit, read_place_name(file.place.stem().string(), NameOf::file));
+            unit.name =
+                without_ordinals(read_place_name(file.place.stem().string(), NameOf::file).job);
+            // The innermost words count.
+            const fs::path below = file.place.lexically_relative(shared).parent_path();
+            const std::vector<fs::path> parts(below.begin(), below.end());
+            for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+                if (*part == kAttemptsFolder) {
                     retried.insert(file.place.parent_path().parent_path());
+                    unit.name = "test";
                     continue;
                 }
-                take_words(unit, read_place_name(part.string()), &unit.folders);
+                const PlaceName words = read_place_name(part->string(), NameOf::folder);
+                take_words(unit, words);
+                if (!words.job.empty()) unit.folders.insert(unit.folders.begin(), words.job);
             }
-            const PlaceName stem = read_place_name(file.place.stem().string());
-            take_words(unit, stem, nullptr);
         }
+        // Bazel's file of the last attempt.
         for (Unit& unit : units_)
             if (!unit.said.attempt && retried.contains(files_[unit.file].place.parent_path()))
                 unit.said.attempt = kLastAttempt;
     }
 
-    static void take_words(Unit& unit, const PlaceName& words, std::vector<std::string>* folders) {
+    static void take_words(Unit& unit, const PlaceName& words) {
         if (unit.said.shard.empty()) unit.said.shard = words.shard;
         if (!unit.said.attempt) unit.said.attempt = words.attempt;
-        if (folders != nullptr && !words.job.empty()) folders->push_back(words.job);
     }
 
     void find_overlaps() {
-        std::ranges::sort(seen_, {},
-                          [](const Seen& test) { return std::tuple(test.id, test.unit); });
-        std::vector<Seen> one;  // of each unit, its last result of a test
+        std::ranges::stable_sort(seen_, {},
+                                 [](const Seen& test) { return std::tuple(test.id, test.unit); });
+        std::vector<Seen> one;  // of each unit
         for (std::size_t i = 0; i < seen_.size();) {
             one.clear();
             for (const std::size_t id = seen_[i].id; i < seen_.size() && seen_[i].id == id; ++i) {
-                if (!one.empty() && one.back().unit == seen_[i].unit) one.pop_back();
+                if (!one.empty() && one.back().unit == seen_[i].unit) {
+                    seen_[i].results += one.back().results;
+                    one.pop_back();
+                }
                 one.push_back(seen_[i]);
             }
-            for (const Seen& test : one) ++tests_[test.unit];
+            for (const Seen& test : one) {
+                units_[test.unit].results += test.results;
+                units_[test.unit].bad += test.bad ? 1 : 0;
+                ++tests_[test.unit];
+            }
             for (std::size_t a = 0; a < one.size(); ++a)
-                for (std::size_t b = a + 1; b < one.size(); ++b) {
-                    Overlap& overlap = overlaps_[{one[a].unit, one[b].unit}];
-                    ++overlap.tests;
-                    overlap.agree = overlap.agree && one[a].bad == one[b].bad;
-                    overlap.same_times =
-                        overlap.same_times && one[a].duration_s == one[b].duration_s;
-                    overlap.bad[0] += one[a].bad ? 1 : 0;
-                    overlap.bad[1] += one[b].bad ? 1 : 0;
-                }
+                for (std::size_t b = a + 1; b < one.size(); ++b)
+                    add(overlaps_[{one[a].unit, one[b].unit}], one[a], one[b]);
         }
         seen_ = {};
+    }
+
+    static void add(Overlap& overlap, const Seen& a, const Seen& b) {
+        ++overlap.tests;
+        overlap.agree = overlap.agree && a.bad == b.bad;
+        overlap.same_times = overlap.same_times && a.duration_s == b.duration_s;
+        overlap.has_times = overlap.has_times || a.duration_s > 0;
+        overlap.bad[0] += a.bad ? 1 : 0;
+        overlap.bad[1] += b.bad ? 1 : 0;
     }
 
     void relate(const Pair& pair, const Overlap& overlap) {
         Unit &a = units_[pair.first], &b = units_[pair.second];
         const Relation relation = relation_of(pair, overlap);
-        switch (relation) {
-            case Relation::jobs_by_name:
-                by_name_ = true;
-                break;
-            case Relation::jobs_by_host:
-                by_host_ = true;
-                break;
-            case Relation::jobs_by_folder: {
-                const auto apart = std::mismatch(a.folders.begin(), a.folders.end(),
-                                                 b.folders.begin(), b.folders.end());
-                by_folder_.insert(static_cast<std::size_t>(apart.first - a.folders.begin()));
-                break;
-            }
-            case Relation::undecided:
-                a.undecided = b.undecided = true;
-                break;
-            default:
-                break;
+        relations_.emplace_back(pair, relation);
+        if (relation == Relation::other_name) by_name_ = true;
+        if (relation == Relation::other_folder) {
+            const auto apart = std::mismatch(a.folders.begin(), a.folders.end(), b.folders.begin(),
+                                             b.folders.end());
+            by_folder_.insert(static_cast<std::size_t>(apart.first - a.folders.begin()));
         }
-        relations_.emplace(pair, relation);
+        if (relation != Relation::undecided) return;
+        a.undecided = shown(b, a);
+        b.undecided = shown(a, b);
     }
 
-    [[nodiscard]] bool is_before(const Unit& a, const Unit& b) const {
-        return a.said.ended_ms && b.said.started_ms && *a.said.ended_ms <= *b.said.started_ms &&
-               *a.said.started_ms < *b.said.started_ms;
+    // A file as it is told apart from another one.
+    [[nodiscard]] std::string shown(const Unit& unit, const Unit& other) const {
+        const ImportedFile &file = files_[unit.file], &beside = files_[other.file];
+        if (unit.file == other.file) return fmt::format("another run in {}", file.name);
+        if (file.place.filename() != beside.place.filename()) return file.place.filename().string();
+        return file.place.lexically_relative(file.place.parent_path().parent_path()).string();
     }
 
-    // Whether `later` ran nothing but tests that failed in `earlier`.
+    [[nodiscard]] static bool is_before(const Unit& a, const Unit& b) {
+        return a.said.ended_ms && b.said.started_ms && a.said.zoned == b.said.zoned &&
+               *a.said.ended_ms <= *b.said.started_ms && *a.said.started_ms < *b.said.started_ms;
+    }
+
+    // Whether `later` ran nothing but tests that failed in `earlier`, on the same host.
     [[nodiscard]] bool reruns(std::uint32_t earlier, std::uint32_t later, const Overlap& overlap,
                               std::size_t bad) const {
-        return is_before(units_[earlier], units_[later]) && overlap.tests == tests_.at(later) &&
-               bad == overlap.tests && overlap.tests < tests_.at(earlier);
+        const Unit &a = units_[earlier], &b = units_[later];
+        return is_before(a, b) && !a.said.host.empty() && a.said.host == b.said.host &&
+               overlap.tests == tests_.at(later) && bad == overlap.tests &&
+               overlap.tests < tests_.at(earlier);
     }
 
     // The first row that holds decides.
     [[nodiscard]] Relation relation_of(const Pair& pair, const Overlap& overlap) const {
         const Unit &a = units_[pair.first], &b = units_[pair.second];
-        const ImportedFile &of_a = files_[a.file], &of_b = files_[b.file];
-        const bool other_host =
-            !a.said.host.empty() && !b.said.host.empty() && a.said.host != b.said.host;
-        const bool other_folder = a.folders != b.folders;
-        const bool other_attempt = a.said.attempt != b.said.attempt;
-        const bool copied = of_a.dialect == of_b.dialect && overlap.same_times &&
-                            a.said.started_ms && a.said.started_ms == b.said.started_ms;
+        const parsers::Dialect of_a = files_[a.file].dialect, of_b = files_[b.file].dialect;
+        const auto attempt = [](const Unit& unit) { return unit.said.attempt.value_or(-1); };
+        const bool same_shard = a.said.shard == b.said.shard;
+        const bool same_attempt = attempt(a) == attempt(b);
+        const bool copied = of_a == of_b && overlap.same_times && overlap.has_times &&
+                            tests_.at(pair.first) == tests_.at(pair.second) &&
+                            a.said.started_ms == b.said.started_ms;
+        const bool backwards =
+            attempt(a) < attempt(b) ? is_before(b, a) : !same_attempt && is_before(a, b);
+        const bool host_differs = of_a == of_b && !a.said.host.empty() && !b.said.host.empty() &&
+                                a.said.host != b.said.host;
         const bool rerun = reruns(pair.first, pair.second, overlap, overlap.bad[0]) ||
                            reruns(pair.second, pair.first, overlap, overlap.bad[1]);
         const bool ordered = is_before(a, b) || is_before(b, a);
+        const bool same_name = a.name == b.name;
         using enum Relation;
         const std::array<std::pair<bool, Relation>, 9> rows{{
-            {a.said.job != b.said.job, jobs_by_name},
-            {a.file != b.file && overlap.agree && !other_host &&
-                 (of_a.dialect != of_b.dialect || copied),
+            {a.said.job != b.said.job, other_name},
+            {a.folders != b.folders, other_folder},
+            {a.file != b.file && same_shard && same_attempt && overlap.agree &&
+                 (of_a != of_b || copied),
              told_twice},
-            {other_folder && !rerun, jobs_by_folder},
-            {a.said.shard != b.said.shard, shards},
-            {other_attempt, attempts},
-            {other_host && !rerun, jobs_by_host},
-            {rerun || ordered, attempts},
-            {a.file == b.file, attempts},
+            {!same_shard,
+             a.said.shard.empty() || b.said.shard.empty() || !same_name ? undecided : shards},
+            {!same_attempt, backwards || !same_name ? undecided : attempts},
+            {host_differs, other_host},
+            {(same_name && ordered) || rerun, attempts},
+            {a.file == b.file && is_text(of_a), attempts},
             {true, undecided},
         }};
         return std::ranges::find(rows, true, &std::pair<bool, Relation>::first)->second;
     }
 
-    [[nodiscard]] std::string name_of_job(const Unit& unit) const {
-        std::vector<std::string> words;
-        const auto add = [&](const std::string& word) {
-            if (!word.empty()) words.push_back(printable(word));
-        };
-        const ImportedFile& file = files_[unit.file];
-        if (by_name_ || !file.job.empty()) add(unit.said.job);
-        if (by_host_) add(unit.said.host);
-        std::vector<std::string> folders;
+    // Its job's name, as far as names and folders tell jobs apart.
+    [[nodiscard]] std::string place_of_job(const Unit& unit) const {
+        std::vector<std::string> folders, words;
         for (const std::size_t level : by_folder_)
             if (level < unit.folders.size()) folders.push_back(unit.folders[level]);
-        add(fmt::format("{}", fmt::join(folders, "/")));
-        if (unit.undecided) add(file.place.empty() ? file.name : file.place.filename().string());
-        return fmt::format("{}", fmt::join(words, ", "));
+        if (by_name_ || !files_[unit.file].job.empty()) words.push_back(unit.said.job);
+        words.push_back(fmt::format("{}", fmt::join(folders, "/")));
+        std::erase(words, std::string());
+        return printable(fmt::format("{}", fmt::join(words, ", ")));
     }
 
-    // The units of a job in the order of their attempts; what repeats another comes last.
-    ImportJob make_job(const std::string& name, std::vector<std::uint32_t> units) {
-        std::map<std::uint32_t, bool> repeats;
-        std::map<std::uint32_t, bool> overlapping_shards;
+    // Of the units of one place those are jobs of their own that hosts tell apart, or nothing does.
+    void group(const std::string& name, const std::vector<std::uint32_t>& units) {
+        Sets sets(units_.size());
+        std::set<std::uint32_t> apart;
+        const std::set<std::uint32_t> here(units.begin(), units.end());
         for (const auto& [pair, relation] : relations_) {
-            const bool both =
-                std::ranges::count(units, pair.first) + std::ranges::count(units, pair.second) == 2;
-            if (!both) continue;
-            if (relation == Relation::told_twice) repeats[repeating_of(pair)] = true;
-            if (relation == Relation::shards)
-                overlapping_shards[pair.first] = overlapping_shards[pair.second] = true;
+            if (!here.contains(pair.first) || !here.contains(pair.second)) continue;
+            if (relation == Relation::undecided || relation == Relation::other_host)
+                apart.insert({pair.first, pair.second});
+            else
+                sets.join(pair.first, pair.second);
+        }
+        std::set<std::uint32_t> sets_apart;
+        for (const std::uint32_t unit : apart) sets_apart.insert(sets.of(unit));
+        std::map<std::uint32_t, Group> groups;  // by their set
+        constexpr std::uint32_t kRest = std::numeric_limits<std::uint32_t>::max();
+        for (const std::uint32_t unit : units) {
+            const bool alone = sets_apart.contains(sets.of(unit));
+            Group& found = groups[alone ? sets.of(unit) : kRest];
+            if (found.units.empty()) found.name = alone ? name_apart(name, units_[unit]) : name;
+            found.units.push_back(unit);
+        }
+        for (auto& [set, found] : groups) groups_.push_back(std::move(found));
+    }
+
+    [[nodiscard]] std::string name_apart(const std::string& name, const Unit& unit) const {
+        const ImportedFile& file = files_[unit.file];
+        const auto of_file = std::ranges::count(units_, unit.file, &Unit::file);
+        const bool by_host = of_file > 1 && !unit.said.host.empty();
+        const std::string own = by_host              ? unit.said.host
+                                : file.place.empty() ? file.name
+                                                     : file.place.filename().string();
+        return printable(name.empty() ? own : name + ", " + own);
+    }
+
+    // The job in which most tests broke comes last: it is the latest run.
+    std::vector<ImportJob> jobs() {
+        std::set<std::string> names;
+        std::vector<std::pair<std::size_t, ImportJob>> sorted;
+        std::ranges::sort(groups_, {}, &Group::name);
+        move_unread();
+        for (Group& found : groups_) {
+            std::string name = found.name.empty() && groups_.size() > 1 ? "other" : found.name;
+            for (int n = 2; !names.insert(name).second; ++n)
+                name = fmt::format("{} ({})", found.name.empty() ? "other" : found.name, n);
+            std::size_t bad = 0;
+            for (const std::uint32_t i : found.units) bad += units_[i].bad;
+            sorted.emplace_back(bad, make_job(name, std::move(found.units)));
+        }
+        std::ranges::stable_sort(sorted, {}, &std::pair<std::size_t, ImportJob>::first);
+        std::vector<ImportJob> made;
+        for (auto& [bad, job] : sorted) made.push_back(std::move(job));
+        return made;
+    }
+
+    // Files that could not be read are no job: the first job says so.
+    void move_unread() {
+        const auto has_results = [&](const Group& found) {
+            return std::ranges::any_of(found.units,
+                                       [&](std::uint32_t i) { return !units_[i].runs.empty(); });
+        };
+        const auto first = std::ranges::find_if(groups_, has_results);
+        if (first == groups_.end()) return;
+        for (Group& found : groups_)
+            if (!has_results(found))
+                first->units.insert(first->units.end(), found.units.begin(), found.units.end());
+        std::erase_if(groups_, [&](const Group& found) { return !has_results(found); });
+    }
+
+    // The units of a job in the order of their attempts.
+    ImportJob make_job(const std::string& name, std::vector<std::uint32_t> units) {
+        std::map<std::uint32_t, std::vector<std::uint32_t>> repeats;
+        bool shards_overlap = false;
+        const std::set<std::uint32_t> here(units.begin(), units.end());
+        for (const auto& [pair, relation] : relations_) {
+            if (!here.contains(pair.first) || !here.contains(pair.second)) continue;
+            shards_overlap = shards_overlap || relation == Relation::shards;
+            if (relation != Relation::told_twice) continue;
+            const std::uint32_t twice = repeating_of(pair);
+            repeats[twice].push_back(twice == pair.first ? pair.second : pair.first);
         }
         std::ranges::sort(units, {}, [&](std::uint32_t i) {
             const Unit& unit = units_[i];
-            return std::tuple(repeats[i], unit.said.attempt.value_or(-1),
-                              unit.said.started_ms.value_or(0), files_[unit.file].place,
-                              files_[unit.file].name, i);
+            return std::tuple(unit.said.attempt.value_or(-1), repeats.contains(i),
+                              unit.said.started_ms.value_or(0), files_[unit.file].place, i);
         });
         ImportJob job{name, {}};
+        std::map<std::uint32_t, std::size_t> places;
         for (const std::uint32_t i : units) {
             const Unit& unit = units_[i];
-            ImportedFile& file = job.files.emplace_back(files_[unit.file]);
-            const auto of_file = std::ranges::count(units_, unit.file, &Unit::file);
-            if (of_file > 1) file.runs = unit.runs;
-            if (overlapping_shards[i]) file.shard = unit.said.shard;
-            file.repeats = repeats[i];
-            if (unit.undecided) file.undecided = others_of(i);
+            ImportedFile file = files_[unit.file];
+            file.runs = unit.runs;
+            if (shards_overlap) file.shard = unit.said.shard;
+            for (const std::uint32_t other : repeats[i])
+                if (places.contains(other)) file.repeats.push_back(places[other]);
+            file.undecided = unit.undecided;
+            if (!job.files.empty() && goes_on(job.files.back(), file))
+                job.files.back().runs.push_back(file.runs.front());
+            else
+                job.files.push_back(std::move(file));
+            places[i] = job.files.size() - 1;
         }
+        for (ImportedFile& file : job.files)
+            if (file.runs.size() == runs_of(file)) file.runs.clear();
         return job;
     }
 
-    // Text tells less of its tests than a file does.
-    [[nodiscard]] std::uint32_t repeating_of(const Pair& pair) const {
-        const auto rank = [&](std::uint32_t unit) {
-            return std::tuple(is_text(files_[units_[unit].file].dialect),
-                              files_[units_[unit].file].place);
-        };
-        return rank(pair.first) < rank(pair.second) ? pair.second : pair.first;
+    // Whether an entry of a job is the next run of the file before it, read alike.
+    [[nodiscard]] static bool goes_on(const ImportedFile& before, const ImportedFile& file) {
+        return before.file == file.file && before.unread.empty() && !file.runs.empty() &&
+               before.runs.back() < file.runs.front() && before.shard == file.shard &&
+               before.repeats == file.repeats && before.undecided == file.undecided;
     }
 
-    [[nodiscard]] std::string others_of(std::uint32_t unit) const {
-        for (const auto& [pair, relation] : relations_)
-            if (relation == Relation::undecided && (pair.first == unit || pair.second == unit))
-                return files_[units_[pair.first == unit ? pair.second : pair.first].file].name;
-        return {};
+    [[nodiscard]] std::size_t runs_of(const ImportedFile& file) const {
+        std::size_t count = 0;
+        for (const Unit& unit : units_)
+            if (files_[unit.file].file == file.file) count += unit.runs.size();
+        return count;
+    }
+
+    // The one that has fewer results; of equal ones the text, which tells less of each.
+    [[nodiscard]] std::uint32_t repeating_of(const Pair& pair) const {
+        const auto rank = [&](std::uint32_t i) {
+            const Unit& unit = units_[i];
+            const ImportedFile& file = files_[unit.file];
+            return std::tuple(unit.results > tests_.at(i) ? 0 : 1, is_text(file.dialect),
+                              file.place);
+        };
+        return rank(pair.first) < rank(pair.second) ? pair.second : pair.first;
     }
 
     std::vector<ImportedFile> files_;
@@ -344,29 +468,33 @@ class Jobs {
     std::vector<Seen> seen_;
     std::map<std::uint32_t, std::size_t> tests_;  // of each unit
     std::map<Pair, Overlap> overlaps_;
-    std::map<Pair, Relation> relations_;
+    std::vector<std::pair<Pair, Relation>> relations_;
+    std::vector<Group> groups_;
     // Facts that tell jobs apart.
-    bool by_name_ = false, by_host_ = false;
+    bool by_name_ = false;
     std::set<std::size_t> by_folder_;  // levels of folders
 };
 
 }  // namespace
 
-PlaceName read_place_name(std::string_view name) {
+PlaceName read_place_name(std::string_view name, NameOf of) {
     static const RE2 kShard(
-        R"((?i)(?:^|[-_. ])(?:shard|part|split|chunk|partition)[-_. ]?(\d{1,6}))"
-        R"((?:[-_. ]?of[-_. ]?(\d{1,6}))?($|[-_. ]))");
+        R"((?i)(?:^|[-_. (])(?:shard|part|split|chunk|partition)[-_. ]?(\d{1,6}))"
+        R"((?:[-_. ]?of[-_. ]?(\d{1,6}))?($|[-_. ),]))");
     static const RE2 kAttempt(
-        R"((?i)(?:^|[-_. ])(?:run[-_])?(?:attempt|retry|rerun|try)[-_. ]?(\d{0,6})($|[-_. ]))");
+        R"((?i)(?:^|[-_. (])(?:run[-_])?(?:attempt|retry|rerun|try)[-_. ]?(\d{1,6})($|[-_. ),]))");
+    static const RE2 kUnnumbered(R"((?i)(?:^|[-_. ])(?:retry|rerun)()($|[-_. ]))");
     PlaceName words;
-    std::string rest(name), number, of, end;
-    if (RE2::PartialMatch(rest, kShard, &number, &of, &end)) {
-        words.shard = of.empty() ? number : fmt::format("{} of {}", number, of);
+    std::string rest(name), number, count, end;
+    if (RE2::PartialMatch(rest, kShard, &number, &count, &end)) {
+        words.shard = count.empty() ? number : fmt::format("{} of {}", number, count);
         RE2::Replace(&rest, kShard, "\\3");
     }
-    if (RE2::PartialMatch(rest, kAttempt, &number, &end)) {
+    for (const RE2* form : {&kAttempt, &kUnnumbered}) {
+        if (form == &kUnnumbered && of == NameOf::folder) break;
+        if (words.attempt || !RE2::PartialMatch(rest, *form, &number, &end)) continue;
         words.attempt = number.empty() ? 1 : parsers::number_of(number).value_or(0);
-        RE2::Replace(&rest, kAttempt, "\\2");
+        RE2::Replace(&rest, *form, "\\2");
     }
     words.job = rest;
     return words;
@@ -379,12 +507,12 @@ namespace {
 void name_by_place(ImportedFile& file, bool alone) {
     static const RE2 kOfBazel("test\\.(xml|log)");
     const fs::path name(file.name);
-    PlaceName words = read_place_name(name.stem().string());
+    PlaceName words = read_place_name(name.stem().string(), NameOf::file);
     std::error_code error;
     bool of_bazel = fs::exists(file.place.parent_path() / kAttemptsFolder, error);
     std::string folder;
     for (const fs::path& part : file.place.parent_path()) {
-        const PlaceName of_part = read_place_name(part.string());
+        const PlaceName of_part = read_place_name(part.string(), NameOf::folder);
         of_bazel = of_bazel || part == "testlogs" || part == "bazel-testlogs" ||
                    part == kAttemptsFolder || !of_part.shard.empty();
         if (part != kAttemptsFolder && !of_part.job.empty()) folder = of_part.job;
@@ -398,6 +526,28 @@ void name_by_place(ImportedFile& file, bool alone) {
 }
 
 }  // namespace
+
+void tell_names_apart(std::vector<ImportedFile>& files) {
+    std::vector<fs::path> folders;  // without those of shards and attempts
+    for (const ImportedFile& file : files) {
+        fs::path& folder = folders.emplace_back();
+        for (const fs::path& part : file.place.parent_path())
+            if (const auto words = read_place_name(part.string(), NameOf::folder);
+                !words.job.empty() && part != kAttemptsFolder)
+                folder /= words.job;
+    }
+    for (bool longer = true; longer;) {
+        longer = false;
+        std::map<std::string, std::set<fs::path>> named;
+        for (size_t i = 0; i < files.size(); ++i) named[files[i].name].insert(folders[i]);
+        for (size_t i = 0; i < files.size(); ++i) {
+            if (named[files[i].name].size() == 1 || folders[i].filename().empty()) continue;
+            files[i].name.insert(0, folders[i].filename().string() + "/");
+            folders[i] = folders[i].parent_path();
+            longer = true;
+        }
+    }
+}
 
 Expected<std::vector<ImportJob>> sort_into_jobs(std::vector<ImportedFile> files) {
     if (files.size() == 1 && files[0].job.empty() && is_text(files[0].dialect))

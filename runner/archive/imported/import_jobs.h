@@ -19,7 +19,7 @@ struct ImportJob {
     std::vector<ImportedFile> files;  // in the order of their attempts
 };
 
-// Sorted by name. Errors: io, if a file cannot be read.
+// The one in which most tests broke is the last. Errors: io, if a file cannot be read.
 [[nodiscard]] Expected<std::vector<ImportJob>> sort_into_jobs(std::vector<ImportedFile> files);
 
 // The words of a folder's or file's name beside a job's name: "py39-shard-1-of-2", "attempt_2.xml".
@@ -28,6 +28,11 @@ struct PlaceName {
     std::string shard;  // "1 of 2", "1"
     std::optional<std::int64_t> attempt;
 };
-[[nodiscard]] PlaceName read_place_name(std::string_view name);
+enum class NameOf { folder, file };  // a folder's attempt has a number
+[[nodiscard]] PlaceName read_place_name(std::string_view name, NameOf of);
+
+// Puts as many folders in front of equal names as tell files apart that are not shards or attempts
+// of one.
+void tell_names_apart(std::vector<ImportedFile>& files);
 
 }  // namespace compat::archive

@@ -14,7 +14,6 @@
 #include "parsers/text.h"
 #include "runner/analysis/accounting.h"
 #include "runner/analysis/verdict.h"
-#include "runner/archive/imported/import_jobs.h"
 #include "runner/archive/imported/input_decoder.h"
 #include "runner/base/files.h"
 #include "runner/base/isolation/file_tree.h"
@@ -52,6 +51,17 @@ Expected<std::vector<fs::path>> files_named(const std::string& name, const fs::p
     if (error) return fail(ErrorKind::io, "cannot be read: " + error.message(), {}, name);
     std::sort(files.begin(), files.end());
     return files;
+}
+
+// A file is of the job whose path says most of it; files without a job come last.
+std::vector<FileOfJob> most_specific_first(std::vector<FileOfJob> names) {
+    std::ranges::stable_sort(names, {}, [](const FileOfJob& named) {
+        std::error_code error;
+        const auto length =
+            static_cast<std::ptrdiff_t>(fs::weakly_canonical(named.name, error).native().size());
+        return std::pair(named.job.empty(), named.job.empty() ? 0 : -length);
+    });
+    return names;
 }
 
 // Whether a log of no known dialect has a line like "..F." of tests: a run that was cut off.
@@ -121,20 +131,28 @@ double seconds_of(const ModuleRecord& record) {
 
 class Reading {
   public:
-    // `repeated`: a file repeats others.
-    Reading(ImportSums& sums, const std::function<Expected<void>(store::JobResult)>& see,
-            bool repeated)
-        : sums_(sums), see_(see), repeated_(repeated) {}
+    Reading(ImportSums& sums, const std::function<Expected<void>(store::JobResult)>& see)
+        : sums_(sums), see_(see) {}
 
-    // GoogleTest's logs come last: they complete its other files.
+    // GoogleTest's logs complete its other files: its runs are handed on when all are read.
     Expected<void> read_all(const std::vector<ImportedFile>& files) {
-        has_googletest_logs_ = std::ranges::any_of(files, is_googletest_log);
-        for (const bool logs : {false, true})
-            for (file_ = 0; file_ < files.size(); ++file_)
-                if (is_googletest_log(files[file_]) == logs)
-                    if (auto done = read(files[file_]); !done) return done;
-        for (auto& [part, file] : of_googletest_.take_rest())
-            if (auto taken = take_part(std::move(part), files[file]); !taken) return taken;
+        pairs_googletest_ = std::ranges::any_of(files, is_googletest_log) &&
+                            std::ranges::any_of(files, [](const ImportedFile& file) {
+                                return file.dialect == parsers::Dialect::junit_xml ||
+                                       file.dialect == parsers::Dialect::googletest_json;
+                            });
+        for (const ImportedFile& file : files)
+            repeated_.insert(file.repeats.begin(), file.repeats.end());
+        for (file_ = 0; file_ < files.size(); ++file_) TRY(read(files[file_]));
+        std::vector<std::pair<ModuleRecord, size_t>> parts;
+        for (auto& [log, file] : googletest_logs_)
+            parts.emplace_back(of_googletest_.completed(std::move(log), files[file].name), file);
+        for (auto& rest : of_googletest_.take_rest()) parts.push_back(std::move(rest));
+        std::ranges::stable_sort(parts, {}, &std::pair<ModuleRecord, size_t>::second);
+        for (auto& [part, file] : parts) {
+            file_ = file;
+            TRY(take_part(std::move(part), files[file]));
+        }
         return {};
     }
 
@@ -163,9 +181,9 @@ class Reading {
         if (!file.undecided.empty())
             sums_.mismatches.push_back(
                 {file.name,
-                 fmt::format("{} has results of the same tests, and nothing says whether "
-                             "one is a retry of the other: say which job each is of, "
-                             "with --job NAME=PATH",
+                 fmt::format("{} has results of the same tests, and nothing says how the two "
+                             "belong together: give each to its job with --job NAME=PATH, or put "
+                             "retries into folders attempt-1 and attempt-2",
                              file.undecided)});
         if (unnamed_runs_ > 0)
             sums_.notes.push_back(fmt::format(
@@ -191,15 +209,13 @@ class Reading {
     }
 
     Expected<void> take(ModuleRecord part, const ImportedFile& file) {
-        if (is_framework(part.framework, Framework::gtest)) {
-            if (is_googletest_log(file)) {
-                part = of_googletest_.completed(std::move(part), file.name);
-            } else if (has_googletest_logs_) {
-                of_googletest_.hold(std::move(part), file.name, file_, file.dialect);
-                return {};
-            }
-        }
-        return take_part(std::move(part), file);
+        if (!pairs_googletest_ || !is_framework(part.framework, Framework::gtest))
+            return take_part(std::move(part), file);
+        if (is_googletest_log(file))
+            googletest_logs_.emplace_back(std::move(part), file_);
+        else
+            of_googletest_.hold(std::move(part), file.name, file_, file.dialect);
+        return {};
     }
 
     Expected<void> take_part(ModuleRecord part, const ImportedFile& file) {
@@ -209,7 +225,7 @@ class Reading {
                 {part.path.empty() ? file.name : part.path, mismatch.text()});
         for (ModuleRecord& module : parsers::split_modules(std::move(part))) {
             if (module.path.empty()) module.path = file.name;
-            if (file.repeats && !leave_new_tests(module)) continue;
+            if (!file.repeats.empty() && !leave_new_tests(module, file.repeats)) continue;
             if (!file.shard.empty()) name_by_shard(module, file.shard);
             auto kind = AttemptKind::rest;
             for (ModuleRecord& attempt : parsers::split_attempts(std::move(module))) {
@@ -221,11 +237,12 @@ class Reading {
     }
 
     // Whether a file that repeats others has a test that they do not have.
-    bool leave_new_tests(ModuleRecord& record) const {
-        const auto module = modules_.find(record.path);
-        if (module == modules_.end()) return true;
+    bool leave_new_tests(ModuleRecord& record, const std::vector<std::size_t>& others) const {
         std::erase_if(record.cases, [&](const parsers::CaseRecord& test) {
-            return parsers::is_unnamed(test) || module->second.tests.contains(test.id);
+            return parsers::is_unnamed(test) || std::ranges::any_of(others, [&](std::size_t other) {
+                       const auto known = tests_.find(other);
+                       return known != tests_.end() && known->second.contains(test.id);
+                   });
         });
         record.collected = static_cast<std::int64_t>(record.cases.size());
         return !record.cases.empty();
@@ -242,8 +259,8 @@ class Reading {
     // `kind`: of another attempt than the module's first.
     Expected<void> take_module(ModuleRecord record, AttemptKind kind, const ImportedFile& file) {
         Module& module = modules_[record.path];
-        if (repeated_)
-            for (const auto& test : record.cases) module.tests.insert(test.id);
+        if (repeated_.contains(file_))
+            for (const auto& test : record.cases) tests_[file_].insert(test.id);
         // Nothing tells that they are the tests of an earlier run: each row is one of its own. But
         // GoogleTest's iterations run the same tests.
         if (std::ranges::any_of(record.cases, parsers::is_unnamed)) {
@@ -277,12 +294,13 @@ class Reading {
     struct Module {
         int attempts = 0;
         int unnamed = 0;  // runs with tests without a name
-        std::set<std::string> tests;  // their ids, if a file repeats others
     };
-    bool repeated_;
+    std::set<size_t> repeated_;  // files that others repeat, and the ids of their tests
+    std::map<size_t, std::set<std::string>> tests_;
     std::map<std::string, Module> modules_;  // by path
     parsers::GoogletestFiles of_googletest_;
-    bool has_googletest_logs_ = false;
+    std::vector<std::pair<ModuleRecord, size_t>> googletest_logs_;  // with their files' numbers
+    bool pairs_googletest_ = false;          // there are logs and other files
     size_t file_ = 0;                        // the number of the file that is read
     int unnamed_runs_ = 0;                   // of one file: with tests that have no name
     std::string unnamed_;                    // those of the first
@@ -302,7 +320,8 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
     }
     std::vector<ImportedFile> found;
     std::set<fs::path> taken;
-    for (const auto& [name, job] : what.names) {
+    for (const auto& [name, job] : most_specific_first(what.names)) {
+        const std::size_t before = found.size();
         const auto files = files_named(name, what.results);
         if (!files) return tl::unexpected(files.error());
         std::error_code error;
@@ -342,30 +361,12 @@ Expected<std::vector<ImportedFile>> find_import_files(const WhatToImport& what,
         }
         if (known == 0)
             return fail(ErrorKind::usage, "no results in this folder", known_dialects(), name);
+        if (!job.empty() && found.size() == before)
+            return fail(ErrorKind::usage,
+                        fmt::format("--job {}: each of its files is of another job", job),
+                        "name each file or folder once", name);
     }
     return found;
-}
-
-void tell_names_apart(std::vector<ImportedFile>& files) {
-    std::vector<fs::path> folders;  // without those of shards and attempts
-    for (const ImportedFile& file : files) {
-        fs::path& folder = folders.emplace_back();
-        for (const fs::path& part : file.place.parent_path())
-            if (const auto words = read_place_name(part.string());
-                !words.job.empty() && part != kAttemptsFolder)
-                folder /= words.job;
-    }
-    for (bool longer = true; longer;) {
-        longer = false;
-        std::map<std::string, std::set<fs::path>> named;
-        for (size_t i = 0; i < files.size(); ++i) named[files[i].name].insert(folders[i]);
-        for (size_t i = 0; i < files.size(); ++i) {
-            if (named[files[i].name].size() == 1 || folders[i].filename().empty()) continue;
-            files[i].name.insert(0, folders[i].filename().string() + "/");
-            folders[i] = folders[i].parent_path();
-            longer = true;
-        }
-    }
 }
 
 std::string describe_files(const std::vector<ImportedFile>& files) {
@@ -381,7 +382,7 @@ std::string describe_files(const std::vector<ImportedFile>& files) {
         for (const parsers::Dialect other : file.also) described["also"].push_back(name_of(other));
         if (!file.runs.empty()) described["runs"] = file.runs;
         if (!file.shard.empty()) described["shard"] = file.shard;
-        if (file.repeats) described["repeats"] = true;
+        if (!file.repeats.empty()) described["repeats"] = file.repeats;
         if (!file.undecided.empty()) described["undecided"] = file.undecided;
     }
     return nlohmann::ordered_json{{"imported", list}}.dump(
@@ -410,7 +411,7 @@ Expected<std::vector<ImportedFile>> described_files(const std::string& fingerpri
                 known.also.push_back(dialect_named(name));
             known.runs = file.value("runs", std::vector<std::size_t>());
             known.shard = file.value("shard", std::string());
-            known.repeats = file.value("repeats", false);
+            known.repeats = file.value("repeats", std::vector<std::size_t>());
             known.undecided = file.value("undecided", std::string());
         }
     } catch (const nlohmann::ordered_json::exception& error) {
@@ -424,9 +425,7 @@ Expected<std::vector<ImportedFile>> described_files(const std::string& fingerpri
 Expected<ImportSums> read_imported(const std::vector<ImportedFile>& files,
                                    const std::function<Expected<void>(store::JobResult)>& see) {
     ImportSums sums;
-    const bool repeated = std::ranges::any_of(files, &ImportedFile::repeats);
-    if (auto read = Reading(sums, see, repeated).read_all(files); !read)
-        return tl::unexpected(read.error());
+    TRY(Reading(sums, see).read_all(files));
     return sums;
 }
 

@@ -28,7 +28,7 @@ struct ImportedFile {
     // Found by import_jobs.h.
     std::vector<std::size_t> runs;  // its runs to read, by index; empty: all
     std::string shard;              // ends its modules' names: another shard has the same tests
-    bool repeats = false;           // tells again of the runs of the files before it
+    std::vector<std::size_t> repeats;  // files before it, by index: it tells of their runs again
     std::string undecided;  // a file with the same tests: nothing tells how the two belong together
 
     std::filesystem::path place;  // absolute, as it was named; empty: stdin. Not stored
@@ -55,10 +55,6 @@ struct WhatToImport {
 // usage, naming a file that is missing, of an unknown dialect, or refused by plain_file.
 [[nodiscard]] Expected<std::vector<ImportedFile>> find_import_files(
     const WhatToImport& what, const std::filesystem::path& room, std::vector<std::string>& notes);
-
-// Puts as many folders in front of equal names as tell files apart that are not shards or attempts
-// of one.
-void tell_names_apart(std::vector<ImportedFile>& files);
 
 // Writes the files to a run's fingerprint, and reads them from the one of the run in `folder`: none
 // if it was not imported. Errors: usage, if the fingerprint is invalid.

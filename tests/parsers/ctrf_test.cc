@@ -1,5 +1,6 @@
 // CTRF as the reporters of several frameworks write it (golden/regenerate_ctrf.sh), against what
 // the tests do that they tell of (golden/fixtures/ctrf). Our own: tests/reports/ci_ctrf_test.cc.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ ImportedParts read(const std::string& bytes) {
     return imported_parts(Dialect::ctrf, "out/ctrf.json", bytes);
 }
 
-// The tests of the file's last part and, with their failures, of the attempts before.
+// The tests of the file and, with their failures, the attempts before.
 struct Told {
     std::vector<std::string> tests, attempts;
 };
@@ -36,13 +37,12 @@ Told told_by(const std::string& golden) {
     Told told;
     for (const ModuleRecord& part : all.parts) {
         EXPECT_TRUE(analysis::account(part).closed());
-        const bool last = &part == &all.parts.back();
         for (const CaseRecord& c : part.cases) {
-            const std::string state = " " + std::string(name_of(c.state));
-            if (last)
-                told.tests.push_back(c.id.substr(c.id.find("::") + 2) + state);
-            else
-                told.attempts.push_back(c.id.substr(c.id.find("::") + 2) + state + ": " + c.why());
+            const std::string name = c.id.substr(c.id.find("::") + 2);
+            told.tests.push_back(fmt::format("{} {}", name, name_of(c.state)));
+            for (const CaseRecord& attempt : c.earlier)
+                told.attempts.push_back(
+                    fmt::format("{} {}: {}", name, name_of(attempt.state), attempt.why()));
         }
     }
     return told;

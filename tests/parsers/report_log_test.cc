@@ -1,5 +1,6 @@
 // The JSON lines of pytest-reportlog: of real runs against what pytest's own objects say of them
 // (golden/regenerate_reportlog.sh), and the lines that reruns, workers and deaths leave.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,10 +110,15 @@ ImportedParts read(const std::string& text) {
     return imported_parts(Dialect::pytest_reportlog, "run.jsonl", text);
 }
 
+// "t.py::test_a failed passed": each attempt's.
 std::vector<std::string> states(const ModuleRecord& part) {
     std::vector<std::string> all;
-    for (const CaseRecord& c : part.cases)
-        all.push_back(c.id + " " + std::string(name_of(c.state)));
+    for (const CaseRecord& c : part.cases) {
+        std::string& line = all.emplace_back(c.id);
+        for (const CaseRecord& attempt : c.earlier)
+            line += fmt::format(" {}", name_of(attempt.state));
+        line += fmt::format(" {}", name_of(c.state));
+    }
     return all;
 }
 
@@ -120,12 +126,11 @@ TEST(PytestReportLogLines, EachRerunIsAnAttempt) {
     const ImportedParts all =
         read(start() + attempt("test_a", "rerun") + attempt("test_b", "passed") +
              attempt("test_a", "rerun") + attempt("test_a", "passed") + finish(0));
-    ASSERT_EQ(all.parts.size(), 3u);
-    EXPECT_THAT(states(all.parts[0]), ElementsAre("t.py::test_a failed"));
-    EXPECT_EQ(all.parts[0].cases[0].failure->message, "it broke");
-    EXPECT_THAT(states(all.parts[1]), ElementsAre("t.py::test_a failed"));
-    EXPECT_THAT(states(all.parts[2]), ElementsAre("t.py::test_a passed", "t.py::test_b passed"));
-    for (const ModuleRecord& part : all.parts) EXPECT_TRUE(analysis::account(part).closed());
+    ASSERT_EQ(all.parts.size(), 1u);
+    EXPECT_THAT(states(all.parts[0]),
+                ElementsAre("t.py::test_a failed failed passed", "t.py::test_b passed"));
+    EXPECT_EQ(all.parts[0].cases[0].earlier[0].failure->message, "it broke");
+    EXPECT_TRUE(analysis::account(all.parts[0]).closed());
 }
 
 // pytest-rerunfailures calls a set-up or tear-down that breaks a rerun, too.
@@ -135,10 +140,9 @@ TEST(PytestReportLogLines, ATearDownThatPassesInItsRerunIsAPass) {
              lines({report("test_a", "setup"), report("test_a", "call"),
                     report("test_a", "teardown", "rerun", {{"longrepr", "tear-down"}})}) +
              attempt("test_a", "passed") + finish(0));
-    ASSERT_EQ(all.parts.size(), 2u);
-    EXPECT_THAT(states(all.parts[0]), ElementsAre("t.py::test_a errored"));
-    EXPECT_EQ(all.parts[0].cases[0].call_state, State::passed);
-    EXPECT_THAT(states(all.parts[1]), ElementsAre("t.py::test_a passed"));
+    ASSERT_EQ(all.parts.size(), 1u);
+    EXPECT_THAT(states(all.parts[0]), ElementsAre("t.py::test_a errored passed"));
+    EXPECT_EQ(all.parts[0].cases[0].earlier[0].call_state, State::passed);
 }
 
 // Nothing says that the second is an attempt: pytest ran it on two workers, or was told to.
@@ -170,12 +174,13 @@ TEST(PytestReportLogLines, AWorkerOrAForkedProcessThatDiesIsACrash) {
              report("test_c", "???", "failed",
                     {{"longrepr", "/t.py:2: running the test CRASHED with signal 6 (SIGABRT)"}})}) +
         attempt("test_b", "passed", gw1) + finish(1));
-    ASSERT_EQ(all.parts.size(), 2u);
-    EXPECT_THAT(states(all.parts[0]), ElementsAre("t.py::test_b crashed"));
-    EXPECT_EQ(all.parts[0].cases[0].reason, died);
-    EXPECT_THAT(states(all.parts[1]),
-                ElementsAre("t.py::test_a crashed", "t.py::test_b passed", "t.py::test_c crashed"));
-    EXPECT_EQ(all.parts[1].cases[2].reason, "running the test CRASHED with signal 6 (SIGABRT)");
+    ASSERT_EQ(all.parts.size(), 1u);
+    const auto& cases = all.parts[0].cases;
+    EXPECT_THAT(
+        states(all.parts[0]),
+        ElementsAre("t.py::test_a crashed", "t.py::test_b crashed passed", "t.py::test_c crashed"));
+    EXPECT_EQ(cases[1].earlier[0].reason, died);
+    EXPECT_EQ(cases[2].reason, "running the test CRASHED with signal 6 (SIGABRT)");
 }
 
 json subtest(const std::string& outcome, const json& context) {

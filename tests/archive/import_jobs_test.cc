@@ -41,6 +41,37 @@ std::string verbose_log(const std::vector<Test>& tests) {
     return text + "\n======== 2 passed in 0.10s ========\n";
 }
 
+// `environment`: its members. It began `minute` minutes after some hour.
+std::string ctrf(const std::vector<Test>& tests, std::string_view environment, int minute = 0) {
+    const std::int64_t start = 1'795'170'000'000 + minute * 60'000;
+    std::string text;
+    for (const Test& test : tests)
+        text += fmt::format(R"({}{{"name":"tests/test_m.py::{}","filePath":"tests/test_m.py",)"
+                            R"("status":"{}","duration":250,"start":{},"stop":{}}})",
+                            text.empty() ? "" : ",", test.name, test.passes ? "passed" : "failed",
+                            start, start + 250);
+    return fmt::format(
+        R"({{"results":{{"tool":{{"name":"pytest"}},"summary":{{"tests":{},"start":{},)"
+        R"("stop":{}}},"environment":{{{}}},"tests":[{}]}}}})",
+        tests.size(), start, start + 2000, environment, text);
+}
+
+std::string report_log(const std::vector<Test>& tests, int minute) {
+    std::string text = R"({"pytest_version": "9.2.0", "$report_type": "SessionStart"})"
+                       "\n";
+    for (const Test& test : tests)
+        for (const std::string_view when : {"setup", "call", "teardown"})
+            text +=
+                fmt::format(R"({{"nodeid": "tests/test_m.py::{}", "when": "{}", "outcome": "{}", )"
+                            R"("longrepr": null, "duration": 0.25, "start": {}.5, "$report_type": )"
+                            R"("TestReport"}})"
+                            "\n",
+                            test.name, when, test.passes || when != "call" ? "passed" : "failed",
+                            1'795'170'000 + minute * 60);
+    return text + R"({"exitstatus": 0, "$report_type": "SessionFinish"})"
+                  "\n";
+}
+
 std::string at(int minute) { return fmt::format(R"(timestamp="2026-11-20T10:{:02}:00")", minute); }
 
 struct GivenFile {
@@ -270,6 +301,36 @@ TEST_F(ImportJobsTest, ALogAndAFileOfOneRunTellOfItTwice) {
                 ElementsAre(": a.xml copy.xml (repeats)"));
     EXPECT_THAT(sorted({{"linux/ci.log", verbose_log(kGood)}, {"mac/junit.xml", xml(kGood, at(1))}}),
                 ElementsAre("linux: linux/ci.log", "mac: mac/junit.xml"));
+}
+
+TEST_F(ImportJobsTest, ACtrfFileSaysItsJobHostShardAttemptAndTimes) {
+    const auto pair = [&](std::string_view a, std::string_view b, int minute_of_b = 0) {
+        return sorted({{"a.json", ctrf(kBad, a)}, {"b.json", ctrf(kGood, b, minute_of_b)}});
+    };
+    EXPECT_THAT(pair(R"("testEnvironment":"gpu")", R"("testEnvironment":"cpu")"),
+                ElementsAre("cpu: b.json", "gpu: a.json"));
+    EXPECT_THAT(pair(R"("osPlatform":"darwin")", R"("osPlatform":"linux")"),
+                ElementsAre("darwin: a.json", "linux: b.json"));
+    EXPECT_THAT(pair(R"("extra":{"CI_JOB_NAME":"gpu"})", R"("extra":{"CI_JOB_NAME":"cpu"})"),
+                ElementsAre("cpu: b.json", "gpu: a.json"));
+    EXPECT_THAT(pair(R"("extra":{"shard":0})", R"("extra":{"shard":1})"),
+                ElementsAre(": a.json (shard 0) b.json (shard 1)"));
+    EXPECT_THAT(pair(R"("extra":{"run_attempt":"2"})", R"("extra":{"run_attempt":"1"})"),
+                ElementsAre(": b.json a.json"));
+    EXPECT_THAT(pair("", "", 5), ElementsAre(": a.json b.json"));
+    EXPECT_THAT(pair("", "", -5), ElementsAre(": b.json a.json"));
+    EXPECT_THAT(pair("", ""),
+                ElementsAre("a.json: a.json (undecided)", "b.json: b.json (undecided)"));
+}
+
+TEST_F(ImportJobsTest, TimesOfTestsOrderReportLogs) {
+    EXPECT_THAT(sorted({{"a.jsonl", report_log(kGood, 9)}, {"b.jsonl", report_log(kBad, 1)}}),
+                ElementsAre(": b.jsonl a.jsonl"));
+    EXPECT_THAT(sorted({{"a.jsonl", report_log(kGood, 1)}, {"b.jsonl", report_log(kBad, 1)}}),
+                ElementsAre("a.jsonl: a.jsonl (undecided)", "b.jsonl: b.jsonl (undecided)"));
+    // Beside the XML of the same run.
+    EXPECT_THAT(sorted({{"a.jsonl", report_log(kBad, 1)}, {"r.xml", xml(kBad)}}),
+                ElementsAre(": a.jsonl r.xml (repeats)"));
 }
 
 TEST_F(ImportJobsTest, WhereNothingDecidesBothAreShown) {

@@ -121,6 +121,16 @@ void name_by_message(Failure& failure, std::string_view message) {
     failure.message = named.message + valid_utf8(message.substr(first_end));
 }
 
+std::optional<PytestDeath> pytest_death(std::string_view message) {
+    static const Pattern death(
+        R"re((worker '.*' crashed while running (?:'(.*)'|"(.*)"))|)re"
+        R"re([^\n]*:(?:-?\d+|None): (running the test (?:CRASHED with signal|EXITED with status) .*))re");
+    const auto found = death.match(trimmed(message));
+    if (!found) return std::nullopt;
+    const auto& [all, worker, node, quoted, forked, _5, _6] = *found;
+    return PytestDeath{worker.empty() ? forked : worker, node.empty() ? quoted : node};
+}
+
 void keep_failure(CaseRecord& c, Failure failure) {
     if (!c.failure) {
         c.failure = std::move(failure);

@@ -3,6 +3,7 @@
 // it takes those, too.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "parsers/record.h"
@@ -15,6 +16,13 @@ namespace compat::parsers {
 
 // Takes type and message from "Type: text", whose first line names the type if any does.
 void name_by_message(Failure& failure, std::string_view message);
+
+// How the process of a test ended, as pytest-xdist and pytest-forked say in the test's stead.
+struct PytestDeath {
+    std::string_view words;  // "running the test CRASHED with signal 11 (SIGSEGV)"
+    std::string_view test;   // pytest-xdist's words: its id
+};
+[[nodiscard]] std::optional<PytestDeath> pytest_death(std::string_view message);
 
 // Adds a failure to a test's others, in the order in which pytest prints them.
 void keep_failure(CaseRecord& c, Failure failure);

@@ -100,6 +100,29 @@ json document(const json& tests, const json& summary = nullptr) {
     return {{"results", {{"tool", {{"name", "x"}}}, {"summary", summary}, {"tests", tests}}}};
 }
 
+// As pytest-json-ctrf writes what pytest-xdist and pytest-forked say.
+TEST(Ctrf, AProcessOfPytestThatDiedIsACrash) {
+    const auto test = [](const std::string& text) {
+        return json{{"name", "test_a.py::" + text.substr(0, 3)},
+                    {"filePath", "test_a.py"},
+                    {"status", "failed"},
+                    {"rawStatus", "???_failed"},
+                    {"message", text},
+                    {"trace", text}};
+    };
+    const std::string worker = "worker 'gw0' crashed while running 'test_a.py::wor'";
+    json file = document({test(worker),
+                          test("/test_a.py:8: running the test CRASHED with signal 9 (SIGKILL)"),
+                          test("AssertionError: worker 'gw0' crashed while running 'x'")});
+    file["results"]["tool"]["name"] = "pytest";
+    const ModuleRecord part = read(file.dump()).parts.at(0);
+    EXPECT_EQ(part.cases.at(0).state, State::crashed);
+    EXPECT_EQ(part.cases.at(0).why(), worker);
+    EXPECT_EQ(part.cases.at(1).state, State::crashed);
+    EXPECT_EQ(part.cases.at(1).why(), "running the test CRASHED with signal 9 (SIGKILL)");
+    EXPECT_EQ(part.cases.at(2).state, State::failed);
+}
+
 TEST(Ctrf, ItsSummaryIsHeldAgainstItsTests) {
     const json tests{{{"name", "a"}, {"status", "passed"}}};
     const auto said = [&](const json& summary) {

@@ -194,8 +194,13 @@ void set_result(CaseRecord& c, const json& test, const json& raw, const CtrfWrit
     constexpr double kFirst = 1e11;  // Playwright's are seconds
     if (const double start = number_at(test, "start"); start > kFirst && start < kLatestMs)
         c.started_ms = std::llround(start);
+    // Its state says too little.
+    const auto death = writer.pytest && status == "failed" ? pytest_death(message) : std::nullopt;
+    if (death) c.state = State::crashed;
     if (writer.runner)
         c.reason = string_at(extra, "reason");
+    else if (death)
+        c.reason = death->words;
     else if (c.state != State::passed && !is_failure(c.state))
         c.reason = message;
     if (passed_unexpectedly(test)) {
@@ -208,6 +213,7 @@ void set_result(CaseRecord& c, const json& test, const json& raw, const CtrfWrit
                (writer.runner && extra.contains("type"))) {
         c.failure = ctrf_failure(test, writer);
         c.failure->phase = c.phase;
+        if (death) c.failure->message = c.reason;
     }
     if (c.reason.empty() && is_bad(c.state) && !is_failure(c.state))
         c.reason =

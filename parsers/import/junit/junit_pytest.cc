@@ -71,18 +71,6 @@ bool is_expected_failure(xml_node skipped) {
            junit_attribute(skipped, "message") == "expected test failure";
 }
 
-// How the process of a test died, as pytest-xdist and pytest-forked write it; empty: it did not.
-std::string death_in(const Failure& failure) {
-    static const RE2 kDeath(
-        R"re((worker '.*' crashed while running (?:'.*'|".*"))|)re"
-        R"re(.*: (running the test (?:CRASHED with signal|EXITED with status) .*))re");
-    std::string worker, forked;
-    if (failure.phase != Phase::setup ||
-        !RE2::FullMatch(std::string(trimmed(failure.message)), kDeath, &worker, &forked))
-        return {};
-    return worker + forked;
-}
-
 // The outcomes of one element by where they are from.
 struct PytestOutcomesInXml {
     std::vector<SubCase> call;    // in order: the last is the test's own
@@ -253,10 +241,12 @@ bool read_pytest_outcomes(xml_node testcase, CaseRecord& test) {
     }
     if (!test.failure) return only_teardown;
     test.failure->traceback += junit_output(testcase);
-    if (std::string death = death_in(*test.failure); !death.empty()) {
+    const auto death = pytest_death(test.failure->message);
+    if (death && test.failure->phase == Phase::setup) {
         test.call_state = std::exchange(test.state, State::crashed);
         test.phase = test.failure->phase = Phase::call;
-        test.reason = test.failure->message = std::move(death);
+        test.reason = death->words;
+        test.failure->message = test.reason;
     }
     return only_teardown;
 }

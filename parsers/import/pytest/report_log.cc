@@ -203,8 +203,7 @@ Report report_of(const json& line, std::string& root) {
     } else if (when == kNoPhase) {
         report.state = State::crashed;
         std::string& why_died = report.failure->message;
-        if (const size_t at = why_died.find("running the test "); at != why_died.npos)
-            why_died.erase(0, at);  // the place of pytest-forked
+        if (const auto death = pytest_death(why_died)) why_died = std::string(death->words);
         report.reason = why_died.empty() ? "its process died" : why_died;
         report.failure->type.clear();
     } else if (phase != Phase::call) {

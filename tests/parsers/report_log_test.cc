@@ -188,6 +188,21 @@ json subtest(const std::string& outcome, const json& context) {
                   {{"$report_type", "SubTestReport"}, {"_subtest.context", context}});
 }
 
+// pytest-rerunfailures keeps what it reports of an attempt until its end, but for sub-tests.
+TEST(PytestReportLogLines, SubTestsBeforeASetUpAreOfItsAttempt) {
+    const json context{{"msg", "m"}, {"kwargs", json::object()}};
+    const ImportedParts all =
+        read(start() + lines({subtest("failed", context)}) + attempt("test_s", "rerun") +
+             lines({subtest("passed", context)}) + attempt("test_s", "passed") + finish(0));
+    ASSERT_EQ(all.parts.size(), 1u);
+    ASSERT_THAT(states(all.parts[0]), ElementsAre("t.py::test_s failed passed"));
+    const CaseRecord& test = all.parts[0].cases[0];
+    ASSERT_EQ(test.subcases.size(), 1u);
+    EXPECT_EQ(test.subcases[0].state, State::passed);
+    ASSERT_EQ(test.earlier[0].subcases.size(), 1u);
+    EXPECT_EQ(test.earlier[0].subcases[0].state, State::failed);
+}
+
 // Their values are written as they are up to pytest 9.0, and as their repr after.
 TEST(PytestReportLogLines, ASubTestIsNamedAsPytestPrintsIt) {
     const json values{{"i", 1}, {"s", "it's"}, {"t", true}};

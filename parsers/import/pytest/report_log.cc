@@ -180,7 +180,7 @@ struct Report {
 
 struct ReportedTest {
     std::vector<Report> reports;  // of the attempt, but for phases that passed before and after
-    bool any = false;             // a report, of whatever kind
+    bool began = false;           // with any report but a sub-test's
     bool ended = false;           // by the last that an attempt has
     bool rerun = false;           // another attempt follows
 };
@@ -286,11 +286,15 @@ class ReportedSession {
         const std::string node = valid_utf8(string_at(line, "nodeid"));
         if (node.empty()) return doubt(offset, "a report of no test");
         const std::string when = string_at(line, "when");
-        const size_t i = place_of(node, string_at(line, "worker_id"), when, line);
+        const size_t i = place_of(node, line, of_subtest);
         CaseRecord& c = record_.cases[i];
         ReportedTest& test = tests_[i];
+        constexpr double kLatest = 253402300800.0;  // the year 10000
+        if (const double start = number_at(line, "start"); start > 0 && start < kLatest)
+            c.started_ms = std::min<std::int64_t>(c.started_ms.value_or(INT64_MAX),
+                                                  std::llround(start * 1000));
         c.duration_s += of_subtest ? 0 : std::clamp(number_at(line, "duration"), 0.0, 1e9);
-        test.any = true;
+        test.began = test.began || !of_subtest;
         test.rerun = test.rerun || string_at(line, "outcome") == "rerun";
         test.ended = test.ended || (!of_subtest && (when == "teardown" || when == kNoPhase));
         Report report = report_of(line, root_);
@@ -316,9 +320,10 @@ class ReportedSession {
     }
 
   private:
-    // The case of the test in the worker, at the attempt that goes on or begins.
-    size_t place_of(const std::string& node, const std::string& worker, std::string_view when,
-                    const json& line) {
+    // The case of the test in the worker, at the attempt that goes on or begins. Sub-tests are told
+    // before the set-up where pytest-rerunfailures has run the test.
+    size_t place_of(const std::string& node, const json& line, bool of_subtest) {
+        const std::string worker = string_at(line, "worker_id");
         const std::string key = node + '\n' + worker;
         auto known = by_key_.find(key);
         // After a crash another worker has the next attempt, and nobody says whose worker died.
@@ -327,7 +332,9 @@ class ReportedSession {
             (worker.empty() || tests_[last->second].rerun))
             known = last;
         size_t i = known == by_key_.end() ? tests_.size() : known->second;
-        const bool begins = i < tests_.size() && when == "setup" && tests_[i].any;
+        const bool begins =
+            i < tests_.size() &&
+            (of_subtest ? tests_[i].ended : string_at(line, "when") == "setup" && tests_[i].began);
         if (begins && tests_[i].rerun) {
             CaseRecord before = std::exchange(record_.cases[i], new_case(node, line));
             settle(before, std::move(std::exchange(tests_[i], {}).reports));
@@ -353,9 +360,6 @@ class ReportedSession {
         if (place.is_array() && place.size() == 3 && place[0].is_string() &&
             place[1].is_number_unsigned() && place[1].get<std::uint64_t>() < kMost)
             c.location = {place[0].get<std::string>(), place[1].get<int>() + 1};  // from 0 there
-        constexpr double kLatest = 253402300800.0;                                // the year 10000
-        if (const double start = number_at(line, "start"); start > 0 && start < kLatest)
-            c.started_ms = std::llround(start * 1000);
         return c;
     }
 

@@ -222,15 +222,12 @@ class PytestFinish {
         failure.phase = owner.phase;
         failure.counted = owner.phase == Phase::call ? State::failed : State::errored;
         // A worker of pytest-xdist's, whose heading names no test, or a process of pytest-forked's.
-        static const Pattern death(
-            R"re((worker '.*' crashed while running (?:'(.*)'|"(.*)"))|.*: (running the test )re"
-            R"re((?:CRASHED with signal|EXITED with status) .*))re");
-        const auto died = death.match(failure.message);
-        if (died && ((*died)[4].empty() || owner.kind == PytestOwner::Kind::test)) {
-            const auto& [all, worker, node, quoted, forked, _5, _6] = *died;
-            if (!worker.empty()) owner.test = facts_.place_of(node.empty() ? quoted : node);
+        const auto died = pytest_death(failure.message);
+        if (died && (!died->test.empty() || owner.kind == PytestOwner::Kind::test)) {
+            if (!died->test.empty()) owner.test = facts_.place_of(died->test);
             CaseRecord& c = facts_.cases[owner.test];
-            c.reason = failure.message = std::string(worker.empty() ? forked : worker);
+            c.reason = died->words;
+            failure.message = c.reason;
             c.failure = std::move(failure);
             facts_.outcomes[owner.test] = {.call = State::crashed};
             return;

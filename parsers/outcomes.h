@@ -22,6 +22,11 @@ struct OutcomeCounts : std::array<std::int64_t, kStateNames.size()> {
     return s == State::failed || s == State::errored;
 }
 
+// It failed, or something ended it.
+[[nodiscard]] constexpr bool is_broken(State s) {
+    return is_failure(s) || s == State::crashed || s == State::timed_out;
+}
+
 // Whether a failure of the test was counted so.
 [[nodiscard]] bool has_failure(const CaseRecord& test, State counted);
 

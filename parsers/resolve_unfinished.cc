@@ -193,8 +193,7 @@ struct Resolving {
     [[nodiscard]] bool has_broken() const {
         const auto broke = [&](const CaseRecord& c) {
             // Only CTest goes on after a test that died.
-            return is_failure(c.state) || c.state == State::crashed ||
-                   c.state == State::timed_out || (!is_pytest() && c.state == State::xpassed) ||
+            return is_broken(c.state) || (!is_pytest() && c.state == State::xpassed) ||
                    std::ranges::any_of(c.subcases, is_failure, &SubCase::state);
         };
         const auto counts = [&](std::string_view word) {

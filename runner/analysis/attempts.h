@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsers/outcomes.h"
 #include "parsers/record.h"
 #include "runner/base/attempt.h"
 
@@ -82,8 +83,7 @@ template <class Jobs>
 
 // Whether reports list the test among those that need attention.
 [[nodiscard]] constexpr bool needs_attention(parsers::State state) {
-    using enum parsers::State;
-    return state == failed || state == errored || state == crashed || state == timed_out;
+    return parsers::is_broken(state);
 }
 
 }  // namespace compat::analysis

@@ -68,10 +68,7 @@ std::optional<RawStatus> raw_status_of(const json& test) {
     return state ? std::optional(RawStatus{{}, *state}) : std::nullopt;
 }
 
-bool is_bad(State state) {
-    return is_failure(state) || state == State::crashed || state == State::timed_out ||
-           state == State::not_run;
-}
+bool is_bad(State state) { return is_broken(state) || state == State::not_run; }
 
 // The framework's own word may say more than the status, and never the contrary.
 State state_of_status(std::string_view status, std::optional<State> raw) {
@@ -209,8 +206,7 @@ void set_result(CaseRecord& c, const json& test, const json& raw, const CtrfWrit
     } else if (c.state == State::passed && never_ended(test)) {
         c.state = State::not_run;
         c.reason = "it began and never ended";
-    } else if ((is_bad(c.state) && c.state != State::not_run) ||
-               (writer.runner && extra.contains("type"))) {
+    } else if (is_broken(c.state) || (writer.runner && extra.contains("type"))) {
         c.failure = ctrf_failure(test, writer);
         c.failure->phase = c.phase;
         if (death) c.failure->message = c.reason;

@@ -120,8 +120,6 @@ PytestOutcomesInXml outcomes_in(xml_node testcase, const CaseRecord& test) {
     return found;
 }
 
-bool is_good(State state) { return !is_failure(state) && state != State::crashed; }
-
 // The total `tests` by the tests; of the two ways of counting, by the one that fits `stated`.
 std::int64_t tests_in_xml(const std::vector<CaseRecord>& cases, std::int64_t stated) {
     OutcomeCounts counts{};
@@ -141,7 +139,7 @@ std::int64_t tests_in_xml(const std::vector<CaseRecord>& cases, std::int64_t sta
 
 // An attempt that was not the last failed, whatever its element shows.
 void set_failed(CaseRecord& attempt) {
-    if (!is_good(attempt.state)) return;
+    if (is_broken(attempt.state)) return;
     attempt.call_state = attempt.state;
     attempt.state = State::failed;
     attempt.reason = "it was run again; pytest's file does not say why";
@@ -223,7 +221,7 @@ bool read_pytest_outcomes(xml_node testcase, CaseRecord& test) {
     }
     const bool sub_failed = std::any_of(test.subcases.begin(), test.subcases.end(),
                                         [](const SubCase& sub) { return is_failure(sub.state); });
-    if (sub_failed && is_good(test.state))
+    if (sub_failed && !is_broken(test.state))
         test.call_state = std::exchange(test.state, State::failed);
     const bool only_teardown = test.state == State::passed && !broken.empty() &&
                                std::all_of(broken.begin(), broken.end(), [](const Failure& f) {

@@ -19,6 +19,7 @@
 #include "parsers/import/printed_end.h"
 #include "parsers/import/pytest_failure.h"
 #include "parsers/jsonl.h"
+#include "parsers/outcomes.h"
 #include "parsers/text.h"
 #include "runner/base/framework.h"
 
@@ -215,8 +216,6 @@ Report report_of(const json& line, std::string& root) {
     return report;
 }
 
-bool breaks(State state) { return is_failure(state) || state == State::crashed; }
-
 // As the recorder of our own runs decides (runner/harness/_compat_harness/recorder.py): the first
 // report of a failure, else the first that is no pass. A sub-test decides if it failed.
 void settle(CaseRecord& test, std::vector<Report> reports) {
@@ -230,7 +229,7 @@ void settle(CaseRecord& test, std::vector<Report> reports) {
                            Failure{.type = "NoOutcome",
                                    .message = "the framework ended the test without an outcome"}});
     const State own = reports.front().state;
-    auto decisive = first(breaks);
+    auto decisive = first(is_broken);
     const bool broke = decisive != reports.end();
     if (!broke) decisive = first([](State state) { return state != State::passed; });
     if (decisive == reports.end()) decisive = reports.begin();
@@ -245,7 +244,7 @@ void settle(CaseRecord& test, std::vector<Report> reports) {
     if (own != test.state) test.call_state = own;
     for (Report& report : reports) {
         if (test.reason.empty()) test.reason = report.reason;
-        if (!report.failure || ((broke || subtest_broke) && !breaks(report.state))) continue;
+        if (!report.failure || ((broke || subtest_broke) && !is_broken(report.state))) continue;
         report.failure->counted = report.state == State::crashed ? State::failed : report.state;
         if (!test.failure && report.failure->counted == test.state) report.failure->counted.reset();
         if (test.failure)

@@ -9,6 +9,7 @@
 namespace compat::parsers::pytest_subtests_test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -29,7 +30,7 @@ std::string ruled(std::string_view text, char rule = '=') {
     return fmt::format("{} {} {}\n", side, text, side);
 }
 
-// "t.py::test_x failed", behind it "(passed)" of its call, and its sub-tests.
+// "t.py::test_x failed", behind it "(passed)" of its call, its sub-tests, and its earlier attempts.
 std::vector<std::string> states(const ModuleRecord& part) {
     std::vector<std::string> out;
     for (const CaseRecord& c : part.cases) {
@@ -37,6 +38,8 @@ std::vector<std::string> states(const ModuleRecord& part) {
         if (c.call_state) out.back() += fmt::format(" ({})", name_of(*c.call_state));
         for (const SubCase& sub : c.subcases)
             out.back() += fmt::format(" {}={}", sub.label, name_of(sub.state));
+        for (const CaseRecord& attempt : c.earlier)
+            out.back() += fmt::format(" after {}", name_of(attempt.state));
     }
     return out;
 }
@@ -187,6 +190,23 @@ TEST(PytestSubtests, FurtherLinesOfATestAddUp) {
     EXPECT_THAT(mismatches(part), IsEmpty());
 }
 
+// It looks like the sub-tests': the last outcome is the test's own. pytest 8 has no sub-tests, and
+// the second outcome is its tear-down's.
+TEST(PytestSubtests, AnUnexpectedPassBeforeAnExpectedFailureIsASubtests) {
+    const std::string lines =
+        "collected 1 item\n\nt.py::test_a XPASS (known)   [100%]\n"
+        "t.py::test_a XPASS (known)   [100%]\nt.py::test_a XFAIL (known)   [100%]\n\n";
+    const ModuleRecord part = read(lines + ruled("1 xfailed, 2 xpassed in 0.01s"));
+    EXPECT_THAT(states(part), ElementsAre("t.py::test_a xfailed"));
+    EXPECT_THAT(mismatches(part), IsEmpty());
+    const ModuleRecord old = read(
+        "platform linux -- Python 3.13.0, pytest-8.4.2\ncollected 1 item\n\n"
+        "t.py::test_a XPASS (known)   [100%]\nt.py::test_a XFAIL (known)   [100%]\n\n" +
+        ruled("1 xfailed, 1 xpassed in 0.01s"));
+    EXPECT_THAT(states(old), ElementsAre("t.py::test_a xpassed"));
+    EXPECT_THAT(mismatches(old), IsEmpty());
+}
+
 // The process ended in the test, whose first sub-tests had gone well.
 TEST(PytestSubtests, EndNoTestThatBreaksOff) {
     const ModuleRecord part = read(
@@ -227,12 +247,17 @@ TEST(PytestReruns, TheLastAttemptDecides) {
         "ERROR t.py::test_setup - OSError: no\n" +
         ruled("2 failed, 5 passed, 2 skipped, 1 error, 1 subtests passed, 6 rerun in 0.10s");
     const ModuleRecord part = read(fmt::format("{}{}", order, sections));
-    EXPECT_THAT(states(part),
-                ElementsAre("t.py::test_never failed", "t.py::test_second passed",
-                            "t.py::test_tear passed", "t.py::test_worse failed",
-                            "t.py::test_sub passed [m] (i=0)=passed [m] (i=1)=skipped",
-                            "t.py::test_setup errored"));
+    EXPECT_THAT(
+        states(part),
+        ElementsAre("t.py::test_never failed after failed", "t.py::test_second passed after failed",
+                    "t.py::test_tear passed after errored", "t.py::test_worse failed after errored",
+                    "t.py::test_sub passed [m] (i=0)=passed [m] (i=1)=skipped after failed",
+                    "t.py::test_setup errored after failed"));
     EXPECT_THAT(mismatches(part), IsEmpty());
+    const std::vector<ModuleRecord> attempts = split_attempts(part);
+    ASSERT_EQ(attempts.size(), 2u);
+    EXPECT_EQ(attempts[0].cases[4].id, "t.py::test_sub");
+    EXPECT_THAT(states(attempts[1]), Contains("t.py::test_second passed"));
 }
 
 // With -rA a summary has each pass, then each failure.

@@ -12,6 +12,26 @@
 
 namespace compat::parsers {
 
+namespace {
+
+bool knows_subtests(std::string_view version) {
+    constexpr std::int64_t kSince = 9;
+    return number_of(version.substr(0, version.find('.'))).value_or(kSince) >= kSince;
+}
+
+// Its line does not say why the test runs again.
+void keep_attempt(CaseRecord& c, std::optional<State> call) {
+    auto earlier = std::exchange(c.earlier, {});
+    CaseRecord& before =
+        earlier.emplace_back(std::exchange(c, {.id = c.id, .name = c.name, .started = true}));
+    before.state = call ? State::errored : State::failed;
+    before.call_state = call;
+    if (call) before.phase = Phase::teardown;
+    c.earlier = std::move(earlier);
+}
+
+}  // namespace
+
 std::optional<size_t> PytestSession::find(std::string_view node) {
     return names.last(cases, valid_utf8(node));
 }
@@ -52,12 +72,10 @@ void PytestSession::take_status(size_t test, const PytestStatus& status) {
     CaseRecord& c = cases[test];
     PytestOutcomes& own = outcomes[test];
     c.duration_s += status.duration_s;
-    if (status.state == State::not_run) {  // a rerun replaces all but the counts
+    if (status.state == State::not_run) {  // it runs again
         if (own.call) ++replaced[*own.call];
         for (const SubCase& sub : c.subcases) --subtests[sub.state];
-        c.subcases.clear();
-        c.reason.clear();
-        own = {};
+        keep_attempt(c, std::exchange(own, {}).call);
     } else if (status.state == State::errored) {
         counts[State::errored] += !std::exchange(own.errored, true);
     } else if (!own.call || (own.call == State::passed && status.state == State::skipped)) {
@@ -65,9 +83,12 @@ void PytestSession::take_status(size_t test, const PytestStatus& status) {
         own.call = status.state;
         c.reason = status.reason;
         ++counts[status.state];
-    } else if (status.state == State::xpassed) {  // sub-tests, all but one
-        ++replaced[State::xpassed];
-        ++counts[State::xpassed];
+    } else if (status.state == State::xpassed ||
+               (status.state == State::xfailed && own.call == State::xpassed &&
+                knows_subtests(version))) {
+        ++replaced[*own.call];  // a sub-test's: the last is the test's own
+        own.call = status.state;
+        ++counts[status.state];
     }
 }
 

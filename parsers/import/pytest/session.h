@@ -54,7 +54,7 @@ struct PytestSession {
     std::vector<PytestOutcomes> outcomes;  // of each
     OutcomeCounts counts{};                // of all lines
     OutcomeCounts subtests{};              // that have lines
-    OutcomeCounts replaced{};              // of lines, by a rerun
+    OutcomeCounts replaced{};              // of lines, by a rerun or as a sub-test's
     std::vector<Section> sections;
     std::vector<PytestSummary> summaries;
     std::string stopped;  // "stopping after 1 failures"

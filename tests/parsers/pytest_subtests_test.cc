@@ -207,6 +207,20 @@ TEST(PytestSubtests, AnUnexpectedPassBeforeAnExpectedFailureIsASubtests) {
     EXPECT_THAT(mismatches(old), IsEmpty());
 }
 
+// Workers do not say how many modules skip as a whole: as many as the closing counts beyond lines.
+TEST(PytestSubtests, LeaveModulesThatSkipUnderWorkers) {
+    const ModuleRecord part = read(
+        "1 worker [2 items]\n\n"
+        "[gw0] [ 50%] SUBSKIPPED(i='1') t.py::test_a \n[gw0] [ 50%] PASSED t.py::test_a \n"
+        "[gw0] [100%] SKIPPED t.py::test_b \n\n" +
+        ruled("1 passed, 4 skipped in 0.01s"));
+    EXPECT_THAT(states(part),
+                ElementsAre("t.py::test_a passed (i='1')=skipped", "t.py::test_b skipped",
+                            "t.py::<unnamed skipped> skipped"));
+    EXPECT_EQ(part.cases.back().tests, 2);
+    EXPECT_THAT(mismatches(part), IsEmpty());
+}
+
 // The process ended in the test, whose first sub-tests had gone well.
 TEST(PytestSubtests, EndNoTestThatBreaksOff) {
     const ModuleRecord part = read(

@@ -364,7 +364,7 @@ UnnamedTests unnamed_tests(const PytestSession& facts, const ModuleRecord& recor
     std::int64_t& skipped = unnamed.counts[State::skipped];
     if (facts.verbose) {
         // Workers do not say how many. Others are sub-tests, or tear-downs that xfail expects.
-        if ((facts.in_order && facts.selected) || facts.subtests != OutcomeCounts{})
+        if (facts.in_order && (facts.selected || facts.subtests != OutcomeCounts{}))
             skipped = std::min(skipped, facts.module.empty() ? facts.skipped_modules : 0);
         unnamed.counts[State::xfailed] = 0;
     } else {

@@ -35,6 +35,15 @@ void explain_lost_events(ModuleRecord& record, const ProcessEnd& end) {
             test.failure->message = "its results could not be written; is the disk full?";
 }
 
+// pytest-timeout (method=thread) ends the process with exit code 1: only the log says why.
+ProcessEnd end_said_in(const TextSource& log, const ProcessEnd& end) {
+    if (end.kind != ProcessEnd::Kind::exited || end.code != 1) return end;
+    std::string_view text = trimmed(log.text());
+    text.remove_suffix(text.size() - (text.find_last_not_of('+') + 1));
+    if (!text.ends_with("+ Timeout ")) return end;
+    return {.kind = ProcessEnd::Kind::timed_out, .detail = "by pytest-timeout"};
+}
+
 // Whether the events are gone though the harness had run the tests of which the text tells.
 bool has_lost_events(const ModuleRecord& from_text, std::string_view key, const ProcessEnd& end) {
     return !key.empty() && end.kind == ProcessEnd::Kind::exited && end.code != kCannotWrite &&
@@ -130,7 +139,8 @@ bool needs_key(const ModuleRecord& record) {
 }
 
 ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
-                          std::string_view module, const ProcessEnd& end) {
+                          std::string_view module, const ProcessEnd& how) {
+    const ProcessEnd end = end_said_in(files.log, how);
     EventsResult events = parse_events(files.events, end, module, files.key);
     const bool closing_in_log = events.closing_in_log;
     const FrameworkTraits* traits = traits_of(framework);

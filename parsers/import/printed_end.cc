@@ -17,7 +17,7 @@ struct EndWords {
     int signal;
     std::string_view name;
 };
-constexpr std::array<EndWords, 30> kEndWords{{
+constexpr std::array<EndWords, 31> kEndWords{{
     {"Segmentation fault", SIGSEGV, "SIGSEGV"},
     {"SegFault", SIGSEGV, "SIGSEGV"},
     {"SIGSEGV", SIGSEGV, "SIGSEGV"},
@@ -49,6 +49,7 @@ constexpr std::array<EndWords, 30> kEndWords{{
     {"exit code 137", SIGKILL, "SIGKILL"},
     {"exit code 139", SIGSEGV, "SIGSEGV"},
     {"exit code 143", SIGTERM, "SIGTERM"},
+    {"+ Timeout +", 0, "by pytest-timeout"},
 }};
 
 }  // namespace
@@ -64,7 +65,8 @@ std::optional<ProcessEnd> printed_end(std::string_view log) {
             found = &row;
         }
     if (!found) return std::nullopt;
-    return ProcessEnd{.kind = ProcessEnd::Kind::signaled,
+    using enum ProcessEnd::Kind;
+    return ProcessEnd{.kind = found->signal == 0 ? timed_out : signaled,
                       .code = found->signal,
                       .detail = std::string(found->name)};
 }

@@ -196,6 +196,27 @@ TEST(Attempt, AClosingLineIsNoLastWord) {
     EXPECT_EQ(row(log + "at exit\n").failure->key_line(), "exit code 3: at exit");
 }
 
+// pytest-timeout (method=thread) ends the process, and says so last.
+TEST(Attempt, TheLogSaysThatPytestTimeoutEndedTheProcess) {
+    const std::string events =
+        R"({"event":"session","pid":7,"format":1,"framework":"pytest"})"
+        "\n"
+        R"({"event":"collected","pid":7,"id":"t.py::test_b","name":"t.py::test_b"})"
+        "\n"
+        R"({"event":"start","pid":7,"id":"t.py::test_b"})"
+        "\n";
+    const std::string log =
+        "t.py::test_b +++++ Timeout +++++\n  File \"t.py\", line 12, in test_b\n";
+    const auto row = [&](const std::string& end, int code) {
+        const ProcessEnd exited{ProcessEnd::Kind::exited, code, {}};
+        return read_attempt({events, log + end, ""}, "pytest", "t.py", exited).cases.at(0);
+    };
+    EXPECT_EQ(row("+++++ Timeout +++++\n", 1).state, State::timed_out);
+    EXPECT_EQ(row("+++++ Timeout +++++\n", 1).reason, "timed out by pytest-timeout");
+    EXPECT_EQ(row("+++++ Timeout +++++\nmore\n", 1).state, State::crashed);
+    EXPECT_EQ(row("+++++ Timeout +++++\n", 3).state, State::crashed);
+}
+
 // On a full disk neither events nor a log can be written.
 TEST(CrashExcerpt, OfAHarnessThatCannotWriteItsEvents) {
     const auto row = [](const std::string& log, int code) {

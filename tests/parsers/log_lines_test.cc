@@ -102,7 +102,6 @@ TEST(PytestEvent, DependsOnTheLineAlone) {
         PytestLine{"!!!!! stopping after 1 failures !!!!!", Kind::stopped},
         PytestLine{"===== 1 failed, 2 passed in 0.1s =====", Kind::closing},
         PytestLine{"2 passed in 0.1s", Kind::closing},
-        PytestLine{"+++++ Timeout +++++", Kind::timeout},
         PytestLine{"INTERNALERROR> x", Kind::internal},
         PytestLine{"error: std::vector", Kind::text},
         PytestLine{"t.py PASSED (x::y)", Kind::text},

@@ -321,5 +321,18 @@ INSTANTIATE_TEST_SUITE_P(
               "/src/t.py:9: running the test EXITED with status 7",
               "running the test EXITED with status 7"}));
 
+// With a line for each test, and with dots.
+TEST(PytestTimeout, EndsTheTestThatRan) {
+    const std::string dump =
+        "+++++ Timeout +++++\n~~~ Stack of MainThread (1) ~~~\n  File \"t.py\", line 4, in "
+        "test_b\n    time.sleep(60)\n+++++ Timeout +++++\n";
+    const ModuleRecord lines =
+        read("collected 2 items\n\nt.py::test_a PASSED   [ 50%]\nt.py::test_b " + dump);
+    EXPECT_THAT(states(lines), ElementsAre("t.py::test_a passed", "t.py::test_b timed_out"));
+    EXPECT_EQ(lines.cases[1].reason, "timed out by pytest-timeout");
+    EXPECT_THAT(states(read("collected 2 items\n\nt.py ." + dump)),
+                Contains(::testing::HasSubstr("<unnamed> timed_out")));
+}
+
 }  // namespace
 }  // namespace compat::parsers::pytest_subtests_test

@@ -134,8 +134,8 @@ struct LineForm {
     bool is_rule = false;
 };
 
-const std::array<LineForm, 19>& line_forms() {
-    static const std::array<LineForm, 19> all{{
+const std::array<LineForm, 18>& line_forms() {
+    static const std::array<LineForm, 18> all{{
         {PytestKind::closing, "=n0123456789", " in ", set_closing, Pattern("=* ?(?:no|\\d).*"),
          true},
         {PytestKind::start, "", "= test session starts =", set_rest,
@@ -145,7 +145,6 @@ const std::array<LineForm, 19>& line_forms() {
         {PytestKind::captured, "-", "", set_rest, Pattern("-+ ((?:Captured|live log) .+?) -+"),
          true},
         {PytestKind::stopped, "!", "", set_rest, Pattern("!+ (.+?) !+"), true},
-        {PytestKind::timeout, "+", "", set_rest, Pattern("\\++ (Timeout) \\++"), true},
         {PytestKind::platform, "p", "", set_name_and_rest,
          Pattern("platform .* -- Python ([^ ,]+), pytest-([^ ,]+).*")},
         {PytestKind::root, "r", "", set_rest, Pattern("rootdir: (.+?)(?:, .*)?")},

@@ -33,7 +33,6 @@ struct PytestEvent {
         captured,   // "--- Captured stdout call ---"
         stopped,    // "!!! stopping after 1 failures !!!"
         closing,    // "=== 1 failed, 2 passed in 0.1s ===", with -q without the frame
-        timeout,    // "+++ Timeout +++" of pytest-timeout, which ends the process
         internal,   // "INTERNALERROR> …"
         conftest,   // "ImportError while loading conftest '…": there is no session
         announced,  // PyTorch's script starts a file (lines.h), which is `file`

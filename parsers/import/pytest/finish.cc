@@ -433,16 +433,13 @@ FinishedRun finish_pytest_session(PytestSession facts) {
     finished.course.finished = facts.closing.has_value();
     finished.course.ready = facts.selected || !record.cases.empty();
     finished.end = facts.closing ? kInOrder : facts.how_died.value_or(kBrokenOff);
-    if (facts.timed_out && !facts.closing)
-        finished.end = {.kind = ProcessEnd::Kind::timed_out, .detail = "by pytest-timeout"};
     record.path = record.cases.empty() ? facts.fallback : common_module(record.cases);
     OutcomeCounts beyond = counts_beyond_cases(record, facts.verbose);
     UnnamedTests unnamed = unnamed_tests(facts, record, beyond, finish.untold_calls);
     for (size_t i = 0; i < beyond.size(); ++i) beyond[i] = std::max(beyond[i], facts.replaced[i]);
     add_doubts(facts, finish.doubt, unnamed, beyond, record);
     const std::string& path = record.path.empty() ? facts.fallback : record.path;
-    const bool died = !facts.closing && (facts.timed_out || facts.how_died);
-    if (died && !facts.verbose && facts.in_order) {
+    if (facts.how_died && !facts.verbose && facts.in_order) {
         record.cases.push_back(unnamed_row(path));
         finished.progress.push_back(Progress::started);
         if (unnamed.counts[State::not_run] > 0) --unnamed.counts[State::not_run];

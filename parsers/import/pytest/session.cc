@@ -135,8 +135,6 @@ void PytestSession::take_summary(std::string_view line) {
 bool PytestSession::take_break(const PytestEvent& event, size_t offset) {
     if (event.kind == PytestEvent::Kind::stopped) {
         stopped = valid_utf8(event.rest);
-    } else if (event.kind == PytestEvent::Kind::timeout) {
-        timed_out = true;
     } else if (event.kind == PytestEvent::Kind::internal) {
         if (internal_error.empty()) {
             if (!event.line.ends_with(kTracebackHeader)) return true;

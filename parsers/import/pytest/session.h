@@ -61,7 +61,6 @@ struct PytestSession {
     std::string internal_error;
     size_t internal_at = 0;
     std::optional<size_t> conftest;  // where that broke
-    bool timed_out = false;
     // When it is over:
     std::optional<FrameworkSummary> closing;
     size_t end = 0;                      // where the closing begins, or its text breaks off

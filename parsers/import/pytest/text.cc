@@ -117,8 +117,7 @@ class PytestReader {
                 offset_ = after_;
                 return end_session();
             default:
-                if (!session_.is_open() || event.kind == PytestKind::timeout)
-                    session_.take_break(event, offset_);
+                if (!session_.is_open()) session_.take_break(event, offset_);
         }
     }
 

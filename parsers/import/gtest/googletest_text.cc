@@ -157,8 +157,7 @@ class Run {
         if (event.kind == Kind::leaving) suite_.clear();
         if (event.kind == Kind::leaving && !fixtures_.contains(""))
             of_environment_ = Phase::module_teardown;
-        if (event.kind == Kind::closing) closed_ = offset;
-        if (event.kind == Kind::closing) print(line.substr(event.begin));
+        if (event.kind == Kind::closing) closed_ = offset, print(line.substr(event.begin));
     }
 
     ModuleRecord finish(bool more_follows) {
@@ -217,17 +216,13 @@ class Run {
         } else if (header_ && !closed_ && running_ != i && ended_ != i) {
             doubt(offset, "a test ends that does not run");
         }
-        set_result(i, event, closed_ ? std::vector<Failure>{} : googletest_failures(output_));
+        CaseRecord& test = record_.cases[i];
+        if (event.number > 0) test.duration_s = static_cast<double>(event.number) / 1000;
+        set_googletest_result(test, event.state, googletest_failures(output_));
         if (closed_) return;
         ended_ = i;
         running_.reset();
         output_.clear();
-    }
-
-    void set_result(size_t i, const Event& event, std::vector<Failure> failures) {
-        CaseRecord& test = record_.cases[i];
-        if (event.number > 0) test.duration_s = static_cast<double>(event.number) / 1000;
-        set_googletest_result(test, event.state, std::move(failures));
     }
 
     // Keeps failures that were printed outside of tests: those of fixtures.

@@ -14,19 +14,15 @@ namespace compat::parsers {
 
 namespace {
 
-bool knows_subtests(std::string_view version) {
-    constexpr std::int64_t kSince = 9;
-    return number_of(version.substr(0, version.find('.'))).value_or(kSince) >= kSince;
-}
+constexpr std::int64_t kSubtests = 9;  // pytest has them since
 
 // Its line does not say why the test runs again.
 void keep_attempt(CaseRecord& c, std::optional<State> call) {
     auto earlier = std::exchange(c.earlier, {});
-    CaseRecord& before =
-        earlier.emplace_back(std::exchange(c, {.id = c.id, .name = c.name, .started = true}));
-    before.state = call ? State::errored : State::failed;
-    before.call_state = call;
-    if (call) before.phase = Phase::teardown;
+    c.state = call ? State::errored : State::failed;
+    c.call_state = call;
+    if (call) c.phase = Phase::teardown;
+    earlier.push_back(std::exchange(c, {.id = c.id, .name = c.name, .started = true}));
     c.earlier = std::move(earlier);
 }
 
@@ -85,7 +81,7 @@ void PytestSession::take_status(size_t test, const PytestStatus& status) {
         ++counts[status.state];
     } else if (status.state == State::xpassed ||
                (status.state == State::xfailed && own.call == State::xpassed &&
-                knows_subtests(version))) {
+                number_of(version.substr(0, version.find('.'))).value_or(kSubtests) >= kSubtests)) {
         ++replaced[*own.call];  // a sub-test's: the last is the test's own
         own.call = status.state;
         ++counts[status.state];
@@ -133,17 +129,11 @@ void PytestSession::take_summary(std::string_view line) {
 }
 
 bool PytestSession::take_break(const PytestEvent& event, size_t offset) {
-    if (event.kind == PytestEvent::Kind::stopped) {
-        stopped = valid_utf8(event.rest);
-    } else if (event.kind == PytestEvent::Kind::internal) {
-        if (internal_error.empty()) {
-            if (!event.line.ends_with(kTracebackHeader)) return true;
-            internal_at = offset;
-        }
-        internal_error.append(event.rest).push_back('\n');
-    } else {
-        return false;
-    }
+    if (event.kind == PytestEvent::Kind::stopped) stopped = valid_utf8(event.rest);
+    if (event.kind != PytestEvent::Kind::internal) return event.kind == PytestEvent::Kind::stopped;
+    const bool begins = event.line.ends_with(kTracebackHeader);
+    if (internal_error.empty() && begins) internal_at = offset;
+    if (!internal_error.empty() || begins) internal_error.append(event.rest).push_back('\n');
     return true;
 }
 

@@ -88,12 +88,10 @@ void UnittestRun::close_section(size_t end) {
 
 bool UnittestRun::fits(const FrameworkSummary& closing) const {
     if (!verbose) {
-        std::int64_t failed = 0, errored = 0;
-        for (const UnittestRun::Section& section : sections) {
-            failed += section.state == State::failed;
-            errored += section.state == State::errored;
-        }
-        return failed == count_in(closing, "failures") && errored == count_in(closing, "errors");
+        OutcomeCounts seen{};
+        for (const UnittestRun::Section& section : sections) ++seen[section.state];
+        return seen[State::failed] == count_in(closing, "failures") &&
+               seen[State::errored] == count_in(closing, "errors");
     }
     if (is_open() && !outcomes.back().glued) return false;
     // Python 3.12.1 does not count what decorators skip.

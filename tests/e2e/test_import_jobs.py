@@ -52,7 +52,7 @@ def test_each_folder_of_a_matrix_is_a_job(runner, tmp_path, words):
     differing = f"{TURN}  passed → failed"
     assert differing in result.out and "1 regressed, 1 unchanged" in result.out
     again = runner("compare", "--by", "job")
-    assert again.code == 0 and differing in again.out and "the newest run of each job" in again.out, again.out + again.err
+    assert again.code == 0 and differing in again.out and "the jobs of the newest import" in again.out, again.out + again.err
     assert runner("reparse", "gears-mac@latest").code == 0
     assert runner("compare", "--by", "job", "--fail-on", "bad").code == 1
 
@@ -80,7 +80,7 @@ def test_where_nothing_decides_both_are_shown(runner, tmp_path):
     for words in (["ci"], ["ci/two.xml", "ci/one.xml"]):
         result = runner("import", *words)
         assert result.code == 3, result.out + result.err
-        assert "one.xml: two.xml has results of the same tests, and nothing says whether" in result.out
+        assert "one.xml: two.xml has results of the same tests, and nothing says how the two" in result.out
         assert "--job NAME=PATH" in result.out
         assert jobs_of(tmp_path) == {"imported-one.xml": {TURN: "passed", BRAKE: "passed"},
                                    "imported-two.xml": {TURN: "failed", BRAKE: "passed"}}
@@ -105,7 +105,7 @@ def test_a_later_run_of_the_failed_tests_is_a_retry(runner, tmp_path, python):
     write(tmp_path, {"test_m.py": "import pathlib\ndef test_a(): pass\ndef test_b():\n    seen = pathlib.Path('seen')\n"
                                   "    was = seen.exists()\n    seen.touch()\n    assert was\n"})
     for name, words in (("z-first", []), ("again", ["--last-failed"])):
-        subprocess.run([python, "-m", "pytest", "--junitxml", f"ci/{name}/r.xml", "test_m.py", *words], cwd=tmp_path, stdout=subprocess.DEVNULL)
+        subprocess.run([python, "-m", "pytest", "--junitxml", f"ci/{name}.xml", "test_m.py", *words], cwd=tmp_path, stdout=subprocess.DEVNULL)
     result = runner("import", "ci")
     assert result.code == 0 and "imported: 2 tests in 1 module: 2 passed" in result.out, result.out + result.err
     [flaky] = [case["id"] for module in result.report["modules"] for case in module["cases"] if case["flaky"]]
@@ -114,11 +114,13 @@ def test_a_later_run_of_the_failed_tests_is_a_retry(runner, tmp_path, python):
 
 @pytest.mark.parametrize("words, error", [
     (["import"], "no file is named"), (["import", "--job", "mac"], "mac is not NAME=PATH"),
-    (["import", "--job", "=x"], "=x is not NAME=PATH"), (["import", "--job", "mac=none.xml"], "none.xml: no such file"),
-    (["compare", "--by", "job"], "there are no two jobs"),
+    (["import", "--job", "=x"], "=x is not NAME=PATH"), (["import", "--job", "a=r.xml", "--job", "b=r.xml"], "each of its files is of another job"),
+    (["import", "gh.log"], "this log holds several jobs"), (["import", "--job", "mac=none.xml"], "none.xml: no such file"),
+    (["compare", "--by", "job"], "has two jobs to compare"),
 ])
 def test_wrong_words_about_jobs(runner, tmp_path, words, error):
-    write(tmp_path, {"r.xml": GOOD})
+    line = "{}\tRun tests\t2026-11-20T10:00:00.0000000Z {}\n"
+    write(tmp_path, {"r.xml": GOOD, "gh.log": line.format("test (linux)", "=== test session starts ===") + line.format("test (mac)", "1 passed")})
     assert runner("import", "r.xml").code == 0
     result = runner(*words)
     assert result.code == 2 and error in result.err, result.err

@@ -331,7 +331,7 @@ class Jobs {
         return printable(fmt::format("{}", fmt::join(words, ", ")));
     }
 
-    // Of the units of one place those are jobs of their own that hosts tell apart, or nothing does.
+    // Units of one place are jobs of their own where hosts tell them apart, or nothing does.
     void group(const std::string& name, const std::vector<std::uint32_t>& units) {
         Sets sets(units_.size());
         std::set<std::uint32_t> apart;

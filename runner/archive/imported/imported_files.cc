@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <climits>
@@ -72,6 +73,18 @@ bool shows_cut_off_run(std::string_view bytes) {
     return false;
 }
 
+// Lines of `gh run view --log`: "JOB<TAB>STEP<TAB>TIME TEXT".
+bool has_several_jobs(std::string_view bytes) {
+    static const RE2 kLine(R"((?m)^([^\t\n]+)\t[^\t\n]+\t\x{FEFF}?\d{4}-\d\d-\d\dT[\d:.]+Z )");
+    std::string first, job;
+    for (re2::StringPiece rest(bytes); RE2::FindAndConsume(&rest, kLine, &job);)
+        if (first.empty())
+            first = job;
+        else if (job != first)
+            return true;
+    return false;
+}
+
 struct OneImported {
     std::optional<ImportedFile> file;
     Error why_none;
@@ -85,6 +98,11 @@ Expected<OneImported> one_imported(const fs::path& file, const WhatToImport& wha
     // Not mapped: whoever writes it may shorten it meanwhile.
     const auto ends = ends_of(plain->file, parsers::kSniffedBytes);
     if (!ends) return tl::unexpected(ends.error());
+    if (has_several_jobs(*ends))
+        return fail(ErrorKind::usage, "this log holds several jobs",
+                    "save each by itself, with `gh run view --job ID --log`, and name it with "
+                    "--job NAME=PATH",
+                    file.string());
     const auto signs = parsers::signs_in(*ends);
     const auto seen = dialect ? dialect : parsers::recognise(signs);
     if (!seen) {

@@ -276,7 +276,7 @@ TEST(Diagnosis, AnyBytesAreDiagnosed) {
     // Only the ends of a megabyte are searched, not its middle.
     const std::string filler(1 << 20, 'x');
     EXPECT_EQ(Rules::shipped()
-                  .diagnose(failure_of("E", filler + " CUDA out of memory"), State::errored)
+                  .diagnose(failure_of("E", filler + "\nCUDA out of memory"), State::errored)
                   .cause,
               Cause::resource);
 }

@@ -277,7 +277,7 @@ TEST(Classify, KnowsEveryRuleThatTheDiagnosisKnows) {
 TEST(Classify, ReadsTheEndsOfALongMessage) {
     const std::string middle(1 << 20, 'x');
     EXPECT_TRUE(classify("RuntimeError", "CUDA out of memory. " + middle));
-    EXPECT_TRUE(classify("RuntimeError", middle + " CUDA out of memory."));
+    EXPECT_TRUE(classify("RuntimeError", middle + "\nCUDA out of memory."));
     EXPECT_FALSE(classify("RuntimeError", middle + " CUDA out of memory. " + middle));
 }
 

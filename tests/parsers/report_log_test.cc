@@ -145,6 +145,30 @@ TEST(PytestReportLogLines, ATearDownThatPassesInItsRerunIsAPass) {
     EXPECT_EQ(all.parts[0].cases[0].earlier[0].call_state, State::passed);
 }
 
+// pytest-retry 1.7: "RETRIED", then the next call in the same set-up, or after a further one.
+TEST(PytestReportLogLines, ACallThatIsFollowedByAnotherIsAnAttempt) {
+    const auto call = [](const std::string& test, const std::string& outcome) {
+        return report(test, "call", outcome, {{"longrepr", "it broke"}});
+    };
+    const ImportedParts all = read(
+        start() +
+        lines({report("test_a", "setup"), call("test_a", "retried"), report("test_a", "call"),
+               report("test_a", "teardown"), report("test_b", "setup"), call("test_b", "failed"),
+               call("test_b", "failed"), report("test_b", "teardown")}) +
+        attempt("test_c", "retried") + attempt("test_c", "passed") + attempt("test_d", "odd") +
+        finish(1));
+    ASSERT_EQ(all.parts.size(), 1u);
+    const std::vector<CaseRecord>& cases = all.parts[0].cases;
+    EXPECT_THAT(states(all.parts[0]), ElementsAre("t.py::test_a passed", "t.py::test_b failed",
+                                                  "t.py::test_c passed", "t.py::test_d errored"));
+    for (size_t i = 0; i < 3; ++i) {
+        ASSERT_EQ(cases[i].earlier.size(), 1u);
+        EXPECT_EQ(cases[i].earlier[0].state, State::failed);
+        EXPECT_EQ(cases[i].earlier[0].failure->message, "it broke");
+    }
+    EXPECT_EQ(cases[3].failure->message, "an outcome of no known kind: \"odd\"");
+}
+
 // Nothing says that the second is an attempt: pytest ran it on two workers, or was told to.
 TEST(PytestReportLogLines, ATestThatRunsTwiceIsTwo) {
     const json one{{"worker_id", "gw0"}}, two{{"worker_id", "gw1"}};

@@ -177,13 +177,15 @@ struct Report {
     Phase phase;
     std::string reason;
     std::optional<Failure> failure;
+    std::string unknown;  // the outcome, of no known kind
 };
 
 struct ReportedTest {
     std::vector<Report> reports;  // of the attempt, but for phases that passed before and after
     bool began = false;           // with any report but a sub-test's
     bool ended = false;           // by the last that an attempt has
-    bool rerun = false;           // another attempt follows
+    bool called = false;          // the call was reported
+    bool rerun = false;           // another attempt follows, if any report does
 };
 
 // A worker of pytest-xdist or a process of pytest-forked died.
@@ -210,10 +212,19 @@ Report report_of(const json& line, std::string& root) {
     } else if (phase != Phase::call) {
         report.state = State::errored;
     } else if (outcome != "failed" && outcome != "rerun") {
-        report.state = State::errored;
-        report.failure->message = fmt::format("an outcome of no known kind: \"{}\"", outcome);
+        report.unknown = outcome;
     }
     return report;
+}
+
+// A plugin's own word, such as pytest-retry's "retried", is of an attempt that another follows.
+void settle_unknown(std::vector<Report>& reports) {
+    for (Report& report : reports) {
+        if (report.unknown.empty()) continue;
+        report.state = State::errored;
+        report.failure->message =
+            fmt::format("an outcome of no known kind: \"{}\"", report.unknown);
+    }
 }
 
 // As the recorder of our own runs decides (runner/harness/_compat_harness/recorder.py): the first
@@ -294,9 +305,10 @@ class ReportedSession {
                                                   std::llround(start * 1000));
         c.duration_s += of_subtest ? 0 : std::clamp(number_at(line, "duration"), 0.0, 1e9);
         test.began = test.began || !of_subtest;
-        test.rerun = test.rerun || string_at(line, "outcome") == "rerun";
         test.ended = test.ended || (!of_subtest && (when == "teardown" || when == kNoPhase));
         Report report = report_of(line, root_);
+        test.called = test.called || (!of_subtest && when == "call");
+        test.rerun = test.rerun || string_at(line, "outcome") == "rerun" || !report.unknown.empty();
         if (of_subtest) {
             c.subcases.push_back({label_of(line, record_.framework_version), report.state,
                                   std::move(report.reason), std::move(report.failure)});
@@ -309,6 +321,7 @@ class ReportedSession {
         std::vector<Progress> progress;
         for (size_t i = 0; i < tests_.size(); ++i) {
             const bool told = tests_[i].ended || !tests_[i].reports.empty();
+            settle_unknown(tests_[i].reports);
             if (told && !record_.cases[i].pseudo)
                 settle(record_.cases[i], std::move(tests_[i].reports));
             progress.push_back(told || record_.cases[i].pseudo ? Progress::ended
@@ -331,10 +344,12 @@ class ReportedSession {
             (worker.empty() || tests_[last->second].rerun))
             known = last;
         size_t i = known == by_key_.end() ? tests_.size() : known->second;
-        const bool begins =
-            i < tests_.size() &&
-            (of_subtest ? tests_[i].ended : string_at(line, "when") == "setup" && tests_[i].began);
-        if (begins && tests_[i].rerun) {
+        const std::string when = string_at(line, "when");
+        const bool begins = i < tests_.size() && (of_subtest ? tests_[i].ended
+                                                             : when == "setup" && tests_[i].began);
+        const bool called_again = i < tests_.size() && !of_subtest && when == "call" &&
+                                  tests_[i].called && !tests_[i].ended;
+        if (called_again || (begins && tests_[i].rerun)) {
             CaseRecord before = std::exchange(record_.cases[i], new_case(node, line));
             settle(before, std::move(std::exchange(tests_[i], {}).reports));
             auto earlier = std::exchange(before.earlier, {});

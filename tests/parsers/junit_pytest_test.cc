@@ -124,6 +124,18 @@ TEST(PytestReruns, ElementsThatTheTotalsCountAreTests) {
     EXPECT_THAT(record.diagnostics[0].message, HasSubstr("each has a row of its own"));
 }
 
+// Two runs in one file, both tests broken in the first: pytest-rerunfailures writes no failure of
+// an attempt that was run again.
+TEST(PytestReruns, AFailureBeforeAPassIsShownWhereAllTestsRepeat) {
+    const ModuleRecord record =
+        read(suite("errors=\"0\" failures=\"2\" skipped=\"0\" tests=\"4\"",
+                   {element("a", kFailure), element("b", kFailure), element("a"), element("b")}));
+    EXPECT_THAT(attempts_in(record), ElementsAre("test_a.py::a: failed", "test_a.py::a#2: passed",
+                                                 "test_a.py::b: failed", "test_a.py::b#2: passed"));
+    ASSERT_EQ(record.diagnostics.size(), 1u);
+    EXPECT_THAT(record.diagnostics[0].message, HasSubstr("each has a row of its own"));
+}
+
 // As PyTorch's own conftest.py writes them.
 TEST(PytestReruns, MayBeChildrenOfTheTest) {
     const ModuleRecord record =

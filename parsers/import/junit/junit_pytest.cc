@@ -166,6 +166,22 @@ bool modules_repeat(const std::vector<CaseRecord>& cases) {
     });
 }
 
+// Whether a failure in an earlier element may well be a sub-test's.
+bool has_subtests(const CaseRecord& test) {
+    const auto tells = [](const CaseRecord& one) {
+        return !one.subcases.empty() ||
+               (one.failure && one.failure->message.find(" failed subtest") != std::string::npos);
+    };
+    return tells(test) || std::any_of(test.earlier.begin(), test.earlier.end(), tells);
+}
+
+// pytest-rerunfailures writes no failure of an attempt that was run again, but for sub-tests and
+// tear-downs.
+bool failed_by_itself(const CaseRecord& attempt) {
+    return attempt.failure && attempt.failure->phase != Phase::teardown &&
+           attempt.failure->counted != State::passed;
+}
+
 // All outcomes of the call are skips, of which the last may be a sub-test's.
 template <class Test>
 bool is_skipped(const Test& test) {
@@ -270,16 +286,20 @@ void add_pytest_element(CaseRecord& test, CaseRecord more, bool only_teardown) {
 std::vector<std::string> settle_pytest_tests(std::vector<CaseRecord>& cases,
                                              std::optional<std::int64_t> stated_tests) {
     std::int64_t unnamed = stated_tests ? *stated_tests - tests_in_xml(cases, *stated_tests) : 0;
-    std::int64_t look_passed = 0, sub_skipped = 0;
+    std::int64_t look_passed = 0, sub_skipped = 0, failed = 0;
+    bool with_subtests = false;
     for (const CaseRecord& test : cases) {
+        failed += std::ranges::count_if(test.earlier, failed_by_itself);
+        with_subtests = with_subtests || has_subtests(test);
         look_passed += std::count_if(test.earlier.begin(), test.earlier.end(),
                                      [](const auto& c) { return c.state == State::passed; });
         sub_skipped += may_have_passed(test);
     }
     std::vector<std::string> said;
-    if (look_passed > 0 && unnamed == look_passed) {
+    const bool some_failed = failed > 0 && !with_subtests && unnamed >= look_passed;
+    const bool all_repeat = modules_repeat(cases);
+    if ((look_passed > 0 && unnamed == look_passed) || (some_failed && all_repeat)) {
         // As of pytest-xdist's --dist=each, or of attempts whose tear-down alone broke.
-        const bool all_repeat = modules_repeat(cases);
         said.push_back(fmt::format(
             "its totals count each of several elements of one test: {}",
             all_repeat ? "each has a row of its own" : "they are read as attempts at it"));

@@ -62,4 +62,15 @@ std::string common_module(const std::vector<CaseRecord>& cases) {
     return same ? std::string(path) : std::string();
 }
 
+void set_outcome_by_cases(ModuleRecord& record) {
+    if (record.cases.empty()) {
+        record.outcome = ModuleOutcome::no_tests;
+        record.reason = "no tests in it";
+    } else if (const CaseRecord& first = record.cases[0];
+               record.cases.size() == 1 && first.phase == Phase::load && first.failure) {
+        record.outcome = ModuleOutcome::load_error;
+        record.reason = first.failure->first_line();
+    }
+}
+
 }  // namespace compat::parsers

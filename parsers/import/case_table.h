@@ -37,4 +37,7 @@ void number_repeated_ids(std::vector<CaseRecord>& cases);
 // The one module of all the cases; empty where there are several, or none.
 [[nodiscard]] std::string common_module(const std::vector<CaseRecord>& cases);
 
+// Gives a module without a test, or with nothing but a file that could not be loaded, its outcome.
+void set_outcome_by_cases(ModuleRecord& record);
+
 }  // namespace compat::parsers

@@ -344,14 +344,7 @@ std::vector<Diagnostic> read_ctrf(const ResultFile& file, const SeePart& see) {
     number_repeated_ids(record.cases);
     record.collected = tests_in(record.cases);
     record.path = record.cases.empty() ? stem : common_module(record.cases);
-    if (record.cases.empty()) {
-        record.outcome = ModuleOutcome::no_tests;
-        record.reason = "no tests in it";
-    } else if (const CaseRecord& first = record.cases[0];
-               record.cases.size() == 1 && first.phase == Phase::load && first.failure) {
-        record.outcome = ModuleOutcome::load_error;
-        record.reason = first.failure->first_line();
-    }
+    set_outcome_by_cases(record);
     const json& about = child_at(child_at(results, "environment"), "extra");
     if (writer.runner && about.contains("complete") && !flag_at(about, "complete")) {
         record.finished = false;

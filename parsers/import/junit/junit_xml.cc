@@ -167,13 +167,8 @@ class Part {
         if (broken_off) {
             record_.outcome = ModuleOutcome::interrupted;
             record_.reason = "its file breaks off";
-        } else if (record_.cases.empty()) {
-            record_.outcome = ModuleOutcome::no_tests;
-            record_.reason = "no tests in it";
-        } else if (const CaseRecord& first = record_.cases[0];
-                   record_.cases.size() == 1 && first.phase == Phase::load && first.failure) {
-            record_.outcome = ModuleOutcome::load_error;
-            record_.reason = first.failure->first_line();
+        } else {
+            set_outcome_by_cases(record_);
         }
         return std::move(record_);
     }

@@ -141,6 +141,19 @@ TEST(JunitTotals, OfTheRootAndOfItsSuitesAreCompared) {
                 ElementsAre("tests: 2 by its tests, 3 by the framework's closing line"));
 }
 
+TEST(JunitTotals, OfSuitesInASuiteWithoutTotalsAreCompared) {
+    const auto nested = [](int failures) {
+        return fmt::format(
+            "<testsuite name='all'><testsuite name='a' tests='1' failures='{}'><testcase name='x'/>"
+            "</testsuite><testsuite name='b' tests='1' failures='0'><testcase name='y'/>"
+            "</testsuite></testsuite>",
+            failures);
+    };
+    EXPECT_THAT(mismatches(nested(0)), IsEmpty());
+    EXPECT_THAT(mismatches(nested(3)),
+                ElementsAre("failures: 0 by its tests, 3 by the framework's closing line"));
+}
+
 // Each run of pytest in a merged file is a part; the root has the totals of all.
 TEST(JunitTotals, OfAMergedFileSumUpItsParts) {
     const std::string suite =

@@ -135,5 +135,30 @@ TEST(JunitUnloaded, IsARowOfItsOwnModule) {
     EXPECT_THAT(writer_mismatches(bytes), ::testing::IsEmpty());
 }
 
+TEST(JunitUnloaded, MayBeASuiteWithinAnother) {
+    const auto file = [](std::string_view totals) {
+        return fmt::format(
+            "<testsuites {0}><testsuite name='all' {0}><testsuite name='good' tests='1' "
+            "errors='0'><testcase name='x' classname='good'/></testsuite><testsuite name='bad' "
+            "tests='0' errors='1'><system-err>cannot load bad</system-err></testsuite></testsuite>"
+            "</testsuites>",
+            totals);
+    };
+    for (const char* totals : {"", "tests='1' errors='1'"}) {
+        const auto parts = writer_parts(file(totals));
+        ASSERT_EQ(parts.at(0).cases.size(), 2u) << totals;
+        EXPECT_EQ(parts[0].cases[1].id, "bad::<module>");
+        EXPECT_EQ(parts[0].cases[1].state, State::errored);
+        EXPECT_EQ(parts[0].cases[1].failure->traceback, "cannot load bad");
+        EXPECT_THAT(writer_mismatches(file(totals)), ::testing::IsEmpty());
+    }
+    // The outer one's error is that of the inner one.
+    EXPECT_EQ(writer_parts("<testsuite name='all' tests='0' errors='1'><testsuite name='bad' "
+                           "tests='0' errors='1'/></testsuite>")
+                  .at(0)
+                  .cases.size(),
+              1u);
+}
+
 }  // namespace
 }  // namespace compat::analysis

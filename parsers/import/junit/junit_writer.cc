@@ -223,8 +223,11 @@ void settle_by_writer(JunitWriter writer, xml_node testcase, CaseRecord& test) {
 }
 
 std::optional<CaseRecord> unloaded_file(xml_node suite) {
-    const bool counts_errors = suite.attribute("errors").as_int() > 0;
-    if (!counts_errors || value_of(suite, "tests") != "0" || first_test(suite)) return {};
+    const auto has_error = [](xml_node node) { return node.attribute("errors").as_int() > 0; };
+    const auto nested = suite.children("testsuite");
+    if (!has_error(suite) || value_of(suite, "tests") != "0" || suite.child("testcase") ||
+        std::any_of(nested.begin(), nested.end(), has_error))
+        return {};
     CaseRecord row;
     row.name = "<module>";
     row.id = fmt::format("{}::{}", value_of(suite, "name"), row.name);

@@ -47,7 +47,7 @@ void settle_by_writer(JunitWriter writer, pugi::xml_node testcase, CaseRecord& t
 using JunitTotals = std::array<std::optional<std::int64_t>, 4>;
 
 // The row of a file of tests that could not be loaded, named as its suite is: nothing, unless the
-// suite counts an error, no test, and has none.
+// suite counts an error, no test, has none, and no suite in it counts the error.
 [[nodiscard]] std::optional<CaseRecord> unloaded_file(pugi::xml_node suite);
 
 // Whether the totals are those of the tests by the arithmetic of one of the last ten writers.

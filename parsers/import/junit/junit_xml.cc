@@ -91,14 +91,24 @@ class Part {
     [[nodiscard]] JunitWriter writer() const { return writer_; }
     [[nodiscard]] Totals stated() const { return suites_.value_or(Totals{}); }
 
-    void begin_suite(xml_node suite, size_t offset) {
+    // Its suites' totals count where it states none.
+    [[nodiscard]] bool begin_suite(xml_node suite, size_t offset) {
         // It is in none of GoogleTest's totals: no test was.
         if (writer_ == JunitWriter::googletest &&
             junit_attribute(suite, "name") == "NonTestSuiteFailure")
-            return;
-        suites_ = sum(suites_, stated_by(suite));
+            return true;
         offset_ = offset;
         take_origin(suite);
+        return add_totals(suite);
+    }
+
+    // Whether it states any. One around others may state none; node's root has tests, too.
+    bool add_totals(xml_node suite) {
+        const Totals stated = stated_by(suite);
+        const bool any = stated != Totals{};
+        if (any || (writer_ != JunitWriter::node && suite.child("testcase")))
+            suites_ = sum(suites_, stated);
+        return any;
     }
 
     // Reads a suite, or the root around suites.
@@ -328,12 +338,18 @@ class Document : public pugi::xml_tree_walker {
     bool for_each(xml_node& node) override {
         if (depth() <= suite_depth_) suite_depth_ = kNowhere;
         if (depth() <= kept_depth_) kept_depth_ = kNowhere;
+        if (depth() <= totals_depth_) totals_depth_ = kNowhere;
         const std::string_view name = node.name();
         if (depth() > kept_depth_) {
             const bool child = in_test_ && depth() == kept_depth_ + 1 && !name.empty();
             if (child && !is_junit_child(name)) note_unknown(node, name);
         } else if (node != open_ && name == kSuite) {
-            if (suite_depth_ == kNowhere) begin_suite(node, depth());
+            if (suite_depth_ == kNowhere)
+                begin_suite(node, depth());
+            else if (depth() <= totals_depth_ && part_->add_totals(node))
+                totals_depth_ = depth();
+            if (auto row = break_ ? std::nullopt : unloaded_file(node))
+                part_->add_unloaded(std::move(*row));
         } else if (name == kSuites) {
             empty_root_ = node;
         } else {
@@ -403,9 +419,7 @@ class Document : public pugi::xml_tree_walker {
             root_ = root;
             begin_part(writer);
         }
-        part_->begin_suite(suite, offset_of(suite));
-        if (auto row = break_ ? std::nullopt : unloaded_file(suite))
-            part_->add_unloaded(std::move(*row));
+        totals_depth_ = part_->begin_suite(suite, offset_of(suite)) ? at_depth : kNowhere;
         note_no_counts(suite);
     }
 
@@ -461,6 +475,7 @@ class Document : public pugi::xml_tree_walker {
     std::optional<Break> break_;  // where the file breaks off
     xml_node open_;               // that it is in the middle of
     int suite_depth_ = kNowhere;  // of the outermost one that the walk is in
+    int totals_depth_ = kNowhere;  // of the suite around that states totals
     int kept_depth_ = kNowhere;   // of the test, or of what is not kept, that it is in
     bool in_test_ = false;
     xml_node root_;  // of the part: the <testsuites> around it, else the suite itself

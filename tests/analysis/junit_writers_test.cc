@@ -60,11 +60,9 @@ TEST_P(JunitWriters, TotalsAgree) { EXPECT_THAT(writer_mismatches(xml()), ::test
 
 // Totals far above the tests are noticed, where they count tests.
 TEST_P(JunitWriters, ATotalThatIsTooHighIsNoticed) {
-    static const RE2 kAssertionsOrSuites("catch2.*|doctest.*|mocha-junit.*|node.*");
-    static const RE2 kNothing("node.*");
+    static const RE2 kAssertionsOrDeclared("catch2.*|doctest.*|mocha-junit.*");
     for (const char* word : {"tests", "failures"}) {
-        if (RE2::FullMatch(GetParam(),
-                           word == std::string("tests") ? kAssertionsOrSuites : kNothing))
+        if (word == std::string("tests") && RE2::FullMatch(GetParam(), kAssertionsOrDeclared))
             continue;
         std::string bytes = xml();
         const RE2 attribute(fmt::format(R"((<testsuite\b[^>]*? {}=")\d+)", word));
@@ -114,6 +112,35 @@ TEST(JunitWriters, AClassOfNodesNameIsHeldToItsTotals) {
     EXPECT_THAT(writer_mismatches("<testsuites><testsuite name='a' tests='2'><testcase name='x' "
                                   "classname='test'/></testsuite></testsuites>"),
                 ::testing::SizeIs(1));
+}
+
+TEST(JunitWriters, NodesSuitesStateNoMoreThanTheyShow) {
+    const auto mismatches = [](int tests, int failures) {
+        return writer_mismatches(fmt::format(
+            "<testsuites><testcase name='top' time='0.1' classname='test'/><testsuite name='a' "
+            "time='0.1' disabled='0' errors='0' tests='{}' failures='{}' skipped='0' "
+            "hostname='host'><testcase name='x' time='0.1' classname='test'/></testsuite>"
+            "</testsuites>",
+            tests, failures));
+    };
+    EXPECT_THAT(mismatches(1, 0), ::testing::IsEmpty());
+    EXPECT_THAT(mismatches(5, 0), ::testing::Contains(::testing::StartsWith("tests")));
+    EXPECT_THAT(mismatches(1, 3), ::testing::Contains(::testing::StartsWith("failures")));
+}
+
+// `mocha --grep one`: its `tests` is what the suite declares.
+TEST(JunitWriters, TestsThatMochaDidNotRunAreNoted) {
+    const auto part = [](int tests) {
+        return writer_parts(fmt::format("<testsuites name='Mocha Tests' tests='{0}' failures='0'>"
+                                        "<testsuite name='s' tests='{0}' failures='0'><testcase "
+                                        "name='s one' classname='one'/></testsuite></testsuites>",
+                                        tests))
+            .at(0);
+    };
+    EXPECT_THAT(part(1).diagnostics, ::testing::IsEmpty());
+    ASSERT_EQ(part(3).diagnostics.size(), 1u);
+    EXPECT_THAT(part(3).diagnostics[0].message,
+                ::testing::StartsWith("its suites declare 3 tests and 1 are in it"));
 }
 
 // absltest and nose2 run unittest's tests: an unexpected success fails them, too.

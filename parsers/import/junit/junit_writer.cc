@@ -104,7 +104,7 @@ constexpr std::array kForms{
     WriterForm{JunitWriter::mocha_xunit, is_mocha_xunit, Held::at_most, Held::equal,
                Held::not_at_all},
     WriterForm{JunitWriter::mocha, is_mocha, Held::not_at_all, Held::equal, Held::not_at_all},
-    WriterForm{JunitWriter::node, is_node, Held::not_at_all, Held::not_at_all, Held::not_at_all},
+    WriterForm{JunitWriter::node, is_node, Held::at_most, Held::at_most, Held::not_at_all},
     WriterForm{JunitWriter::nose2, is_nose2, Held::at_most, Held::equal, Held::equal},
 };
 

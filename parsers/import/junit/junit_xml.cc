@@ -249,6 +249,10 @@ class Part {
         if (!of_file && !record_.cases.empty())
             diagnose(offset_, "it states no totals that its tests could be held to");
         if (!of_file) return;
+        if (writer_ == JunitWriter::mocha && *of_file > record_.collected)
+            diagnose(offset_, fmt::format("its suites declare {} tests and {} are in it: the "
+                                          "others did not run (a hook that broke, --grep, --bail)",
+                                          *of_file, record_.collected));
         FrameworkSummary& closing = record_.closing.emplace();
         for (size_t i = 0; i < kTotalWords.size(); ++i) {
             if (root[i]) closing.counts.emplace_back(kTotalWords[i], *root[i]);

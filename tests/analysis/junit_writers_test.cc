@@ -82,7 +82,7 @@ const CaseRecord& first_case(const std::vector<ModuleRecord>& parts) {
     return parts.at(0).cases.at(0);
 }
 
-// In the file of any writer, and by whatever it counts.
+// In the file of any writer, unless it counts the failure.
 TEST(JunitAllowedFailure, IsNoFailure) {
     for (const auto& [failures, skipped] : {std::pair{0, 0}, {1, 0}, {0, 1}, {1, 1}}) {
         const std::string bytes = fmt::format(
@@ -90,13 +90,68 @@ TEST(JunitAllowedFailure, IsNoFailure) {
             "name='x'><skipped message='known'/><failure message='1 != 2'/></testcase></testsuite>",
             failures, skipped);
         const auto parts = writer_parts(bytes);
-        EXPECT_EQ(first_case(parts).state, State::xfailed);
-        EXPECT_EQ(first_case(parts).reason, "known: 1 != 2");
+        EXPECT_EQ(first_case(parts).state, failures > 0 ? State::failed : State::xfailed);
+        if (failures == 0) EXPECT_EQ(first_case(parts).reason, "known: 1 != 2");
         EXPECT_THAT(writer_mismatches(bytes), ::testing::IsEmpty());
     }
     EXPECT_THAT(writer_mismatches("<testsuite name='a' tests='1' failures='2'><testcase name='x'>"
                            "<skipped/><failure/></testcase></testsuite>"),
                 ::testing::SizeIs(1));
+}
+
+// One of the two is counted, and nothing tells which. The totals may be those of a suite around it,
+// and a suite in it states its own.
+TEST(JunitAllowedFailure, IsAFailureWhereTheTotalsCountMoreThanTheOthers) {
+    const std::string_view tests =
+        "<testcase name='x'><skipped/><failure/></testcase><testcase name='y'><failure/>"
+        "</testcase></testsuite>";
+    for (const auto& [begin, state] :
+         {std::pair{"<testsuite name='a' tests='2' failures='1'>", State::xfailed},
+          {"<testsuite name='a' tests='2' failures='2'>", State::failed},
+          {"<testsuite name='a' tests='2' errors='2'>", State::failed},
+          {"<testsuite name='a' tests='3' failures='2'><testsuite name='b' failures='1'><testcase "
+           "name='z'><failure/></testcase></testsuite>",
+           State::xfailed},
+          {"<testsuites tests='2' failures='2'><testsuite name='a'>", State::failed}}) {
+        const bool root = std::string_view(begin).starts_with("<testsuites");
+        const auto parts =
+            writer_parts(fmt::format("{}{}{}", begin, tests, root ? "</testsuites>" : ""));
+        for (const CaseRecord& c : parts.at(0).cases)
+            if (c.id == "a::x") EXPECT_EQ(c.state, state) << begin;
+    }
+}
+
+// Of which Boost.Test's own words tell, and its totals do not count it.
+TEST(JunitAllowedFailure, OfBoostHasItsWords) {
+    constexpr std::string_view kWords =
+        "ASSERTION FAILURE:\n- file   : a.cc\n- line   : 1\n- message: check no has failed\n";
+    for (const auto& [failures, words, state] :
+         {std::tuple{0, kWords, State::xfailed},
+          {1, kWords, State::failed},
+          {0, std::string_view("a.cc(1): check no has failed"), State::failed}})
+        EXPECT_EQ(first_case(writer_parts(fmt::format(
+                                 "<testsuite tests='1' skipped='0' errors='0' failures='{}' id='0' "
+                                 "name='M' time='1'><testcase assertions='1' name='x'><failure "
+                                 "message='failure' type='assertion error'>{}</failure></testcase>"
+                                 "</testsuite>",
+                                 failures, words)))
+                      .state,
+                  state)
+            << failures << words;
+}
+
+// As Pester 5 writes it, with the attributes of Boost.Test's suites and tests.
+TEST(JunitAllowedFailure, IsNoneOfPesters) {
+    const std::string bytes =
+        "<testsuites name='Pester' tests='2' errors='0' failures='1' disabled='0' time='0.2'>"
+        "<testsuite name='/src/a.Tests.ps1' tests='2' errors='0' failures='1' hostname='host' "
+        "id='0' skipped='0' disabled='0' package='/src/a.Tests.ps1' time='0.1'>"
+        "<testcase name='a.works' status='Passed' classname='/src/a.Tests.ps1' assertions='0' "
+        "time='0.01'/><testcase name='a.breaks' status='Failed' classname='/src/a.Tests.ps1' "
+        "assertions='0' time='0.01'><failure message='Expected 2, but got 1.'>at 1 | Should -Be 2"
+        "</failure></testcase></testsuite></testsuites>";
+    EXPECT_EQ(writer_parts(bytes).at(0).cases.at(1).state, State::failed);
+    EXPECT_THAT(writer_mismatches(bytes), ::testing::IsEmpty());
 }
 
 // A tear-down may break after a skip.

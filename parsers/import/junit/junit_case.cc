@@ -99,9 +99,10 @@ ClassPlace class_place(JunitWriter writer, std::string_view dotted, std::string_
 
 class CaseReader {
   public:
-    CaseReader(JunitWriter writer, xml_node node)
+    CaseReader(JunitWriter writer, xml_node node, CountedFailures& counted)
         : writer_(writer),
           node_(node),
+          counted_(counted),
           suite_(attribute(node.parent(), "name")),
           name_(attribute(node, "name")),
           class_name_(attribute(node, "classname")),
@@ -146,7 +147,7 @@ class CaseReader {
                 else
                     name_other();
                 read_results();
-                settle_by_writer(writer_, node_, out_.test);
+                settle_by_writer(writer_, node_, counted_, out_.test);
         }
         return std::move(out_);
     }
@@ -386,6 +387,7 @@ class CaseReader {
 
     JunitWriter writer_;
     xml_node node_;
+    CountedFailures& counted_;
     std::string_view suite_, name_, class_name_, file_;
     JunitCase out_;
 };
@@ -413,8 +415,8 @@ JunitWriter writer_of(xml_node suite) {
     return JunitWriter::other;
 }
 
-JunitCase junit_case(JunitWriter writer, xml_node testcase) {
-    return CaseReader(writer, testcase).read();
+JunitCase junit_case(JunitWriter writer, xml_node testcase, CountedFailures& counted) {
+    return CaseReader(writer, testcase, counted).read();
 }
 
 std::string junit_text(xml_node node) {

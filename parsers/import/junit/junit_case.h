@@ -21,7 +21,8 @@ struct JunitCase {
     // pytest: nothing but a broken tear-down, in an element of its own where the test had failed.
     bool only_teardown = false;
 };
-[[nodiscard]] JunitCase junit_case(JunitWriter writer, pugi::xml_node testcase);
+[[nodiscard]] JunitCase junit_case(JunitWriter writer, pugi::xml_node testcase,
+                                   CountedFailures& counted);
 
 // Whether a <testcase> may have such a child.
 [[nodiscard]] bool is_junit_child(std::string_view name);

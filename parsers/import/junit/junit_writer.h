@@ -8,6 +8,7 @@
 #include <optional>
 #include <pugixml.hpp>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "parsers/record.h"
@@ -39,9 +40,20 @@ enum class JunitWriter {
 // Nothing: none of the last ten.
 [[nodiscard]] std::optional<JunitWriter> writer_by_form(pugi::xml_node suite);
 
+// Whether the totals around a test count more failures than its neighbours have: what looks allowed
+// was none then.
+class CountedFailures {
+  public:
+    [[nodiscard]] bool counts(JunitWriter writer, pugi::xml_node testcase);
+
+  private:
+    std::unordered_map<size_t, bool> by_suite_;
+};
+
 // The states that only some writers' elements have: a failure that was allowed, a set-up that is no
 // test. `test` is as its elements alone tell it.
-void settle_by_writer(JunitWriter writer, pugi::xml_node testcase, CaseRecord& test);
+void settle_by_writer(JunitWriter writer, pugi::xml_node testcase, CountedFailures& counted,
+                      CaseRecord& test);
 
 // As a file or its suites state them: tests, failures, errors, skipped.
 using JunitTotals = std::array<std::optional<std::int64_t>, 4>;

@@ -130,7 +130,7 @@ class Part {
 
     void add_test(xml_node element) {
         if (writer_ == JunitWriter::googletest) unwritten_.see(element);
-        JunitCase found = junit_case(writer_, element);
+        JunitCase found = junit_case(writer_, element, counted_);
         if (found.path.empty()) found.path = stem_;
         static const RE2 kColons("::");
         if (found.path.find("::") != std::string::npos)
@@ -274,6 +274,7 @@ class Part {
     int hosts_ = 0;  // suites that name one
     size_t offset_ = 0;
     GoogletestUnwritten unwritten_;
+    CountedFailures counted_;
     std::unordered_map<std::string, Last> last_;  // by id without a "#2"
 };
 

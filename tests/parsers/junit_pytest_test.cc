@@ -126,7 +126,15 @@ TEST(PytestReruns, ElementsThatTheTotalsCountAreTests) {
 
 // Two runs in one file, both tests broken in the first: pytest-rerunfailures writes no failure of
 // an attempt that was run again.
-TEST(PytestReruns, AFailureBeforeAPassIsShownWhereAllTestsRepeat) {
+TEST(PytestReruns, AFailureBeforeAPassIsShownWhereTheTotalsCountIt) {
+    EXPECT_THAT(
+        attempts_in(read(suite("errors=\"0\" failures=\"1\" skipped=\"0\" tests=\"3\"",
+                               {element("a", kFailure), element("b"), element("a")}))),
+        ElementsAre("test_a.py::a: failed", "test_a.py::a#2: passed", "test_a.py::b: passed"));
+    // A sub-test that passes in its second attempt is counted, too.
+    EXPECT_THAT(attempts_in(read(suite("errors=\"0\" failures=\"1\" skipped=\"0\" tests=\"3\"",
+                                       {element("a", kFailure), element("a")}))),
+                ElementsAre("test_a.py::a: failed passed"));
     const ModuleRecord record =
         read(suite("errors=\"0\" failures=\"2\" skipped=\"0\" tests=\"4\"",
                    {element("a", kFailure), element("b", kFailure), element("a"), element("b")}));

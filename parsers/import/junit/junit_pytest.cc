@@ -296,14 +296,15 @@ std::vector<std::string> settle_pytest_tests(std::vector<CaseRecord>& cases,
         sub_skipped += may_have_passed(test);
     }
     std::vector<std::string> said;
-    const bool some_failed = failed > 0 && !with_subtests && unnamed >= look_passed;
-    const bool all_repeat = modules_repeat(cases);
-    if ((look_passed > 0 && unnamed == look_passed) || (some_failed && all_repeat)) {
+    // A sub-test that failed and passed in the next attempt is counted there, and has no element.
+    const bool some_failed = failed > 0 && !with_subtests;
+    if (unnamed == look_passed && (look_passed > 0 || some_failed)) {
         // As of pytest-xdist's --dist=each, or of attempts whose tear-down alone broke.
+        const bool are_tests = look_passed == 0 || modules_repeat(cases);
         said.push_back(fmt::format(
             "its totals count each of several elements of one test: {}",
-            all_repeat ? "each has a row of its own" : "they are read as attempts at it"));
-        if (all_repeat) {
+            are_tests ? "each has a row of its own" : "they are read as attempts at it"));
+        if (are_tests) {
             unfold_attempts(cases);
             return said;
         }

@@ -159,8 +159,9 @@ TEST(PytestReportLogLines, ACallThatIsFollowedByAnotherIsAnAttempt) {
         finish(1));
     ASSERT_EQ(all.parts.size(), 1u);
     const std::vector<CaseRecord>& cases = all.parts[0].cases;
-    EXPECT_THAT(states(all.parts[0]), ElementsAre("t.py::test_a passed", "t.py::test_b failed",
-                                                  "t.py::test_c passed", "t.py::test_d errored"));
+    EXPECT_THAT(states(all.parts[0]),
+                ElementsAre("t.py::test_a failed passed", "t.py::test_b failed failed",
+                            "t.py::test_c failed passed", "t.py::test_d errored"));
     for (size_t i = 0; i < 3; ++i) {
         ASSERT_EQ(cases[i].earlier.size(), 1u);
         EXPECT_EQ(cases[i].earlier[0].state, State::failed);

@@ -99,7 +99,7 @@ Expected<ChosenRuns> runs_side_by_side(const RunDatabase& runs, const CompareReq
         sides = TRY((by_job ? jobs_beside : newest_by_device)(runs.store, info));
     }
     if (sides.size() < 2 && by_job)
-        return fail(ErrorKind::usage, "there are no two jobs of the latest run's suite to compare",
+        return fail(ErrorKind::usage, "no import of that suite has two jobs to compare",
                     "`runner import` stores a run for each job: --job NAME=PATH, or a folder each");
     if (sides.size() < 2)
         return fail(

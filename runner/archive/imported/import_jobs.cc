@@ -130,7 +130,8 @@ class Jobs {
         std::map<std::string, std::vector<std::uint32_t>> by_place;
         for (std::uint32_t i = 0; i < units_.size(); ++i)
             by_place[place_of_job(units_[i])].push_back(i);
-        for (const auto& [name, units] : by_place) group(name, units);
+        const auto related = related_within(by_place);
+        for (const auto& [name, units] : by_place) group(name, units, related);
         return jobs();
     }
 
@@ -149,6 +150,7 @@ class Jobs {
                 (void)parsers::read_result_file(
                     files_[i].dialect, {files_[i].name, mapped.bytes()},
                     [&](ModuleRecord part) { add_run(part, i, first, run++); });
+                runs_[files_[i].file] = run;
             }
             if (units_.size() == first) units_.push_back({.file = i});
         }
@@ -331,13 +333,28 @@ class Jobs {
         return printable(fmt::format("{}", fmt::join(words, ", ")));
     }
 
+    using Related = std::vector<std::pair<Pair, Relation>>;
+
+    // The relations within each of the sets, by its first unit.
+    template <class UnitSets>
+    [[nodiscard]] std::map<std::uint32_t, Related> related_within(const UnitSets& sets) const {
+        std::vector<std::uint32_t> set_of(units_.size());
+        for (const auto& [name, units] : sets)
+            for (const std::uint32_t unit : units) set_of[unit] = units.front();
+        std::map<std::uint32_t, Related> related;
+        for (const auto& relation : relations_)
+            if (const auto [a, b] = relation.first; set_of[a] == set_of[b])
+                related[set_of[a]].push_back(relation);
+        return related;
+    }
+
     // Units of one place are jobs of their own where hosts tell them apart, or nothing does.
-    void group(const std::string& name, const std::vector<std::uint32_t>& units) {
+    void group(const std::string& name, const std::vector<std::uint32_t>& units,
+               const std::map<std::uint32_t, Related>& related) {
         Sets sets(units_.size());
         std::set<std::uint32_t> apart;
-        const std::set<std::uint32_t> here(units.begin(), units.end());
-        for (const auto& [pair, relation] : relations_) {
-            if (!here.contains(pair.first) || !here.contains(pair.second)) continue;
+        const auto here = related.find(units.front());
+        for (const auto& [pair, relation] : here == related.end() ? Related() : here->second) {
             if (relation == Relation::undecided || relation == Relation::other_host)
                 apart.insert({pair.first, pair.second});
             else
@@ -372,13 +389,14 @@ class Jobs {
         std::vector<std::pair<std::size_t, ImportJob>> sorted;
         std::ranges::sort(groups_, {}, &Group::name);
         move_unread();
+        const auto related = related_within(groups_);
         for (Group& found : groups_) {
             std::string name = found.name.empty() && groups_.size() > 1 ? "other" : found.name;
             for (int n = 2; !names.insert(name).second; ++n)
                 name = fmt::format("{} ({})", found.name.empty() ? "other" : found.name, n);
             std::size_t bad = 0;
             for (const std::uint32_t i : found.units) bad += units_[i].bad;
-            sorted.emplace_back(bad, make_job(name, std::move(found.units)));
+            sorted.emplace_back(bad, make_job(name, std::move(found.units), related));
         }
         std::ranges::stable_sort(sorted, {}, &std::pair<std::size_t, ImportJob>::first);
         std::vector<ImportJob> made;
@@ -401,12 +419,12 @@ class Jobs {
     }
 
     // The units of a job in the order of their attempts.
-    ImportJob make_job(const std::string& name, std::vector<std::uint32_t> units) {
+    ImportJob make_job(const std::string& name, std::vector<std::uint32_t> units,
+                       const std::map<std::uint32_t, Related>& related) {
         std::map<std::uint32_t, std::vector<std::uint32_t>> repeats;
         bool shards_overlap = false;
-        const std::set<std::uint32_t> here(units.begin(), units.end());
-        for (const auto& [pair, relation] : relations_) {
-            if (!here.contains(pair.first) || !here.contains(pair.second)) continue;
+        const auto here = related.find(units.front());
+        for (const auto& [pair, relation] : here == related.end() ? Related() : here->second) {
             shards_overlap = shards_overlap || relation == Relation::shards;
             if (relation != Relation::told_twice) continue;
             const std::uint32_t twice = repeating_of(pair);
@@ -446,10 +464,8 @@ class Jobs {
     }
 
     [[nodiscard]] std::size_t runs_of(const ImportedFile& file) const {
-        std::size_t count = 0;
-        for (const Unit& unit : units_)
-            if (files_[unit.file].file == file.file) count += unit.runs.size();
-        return count;
+        const auto count = runs_.find(file.file);
+        return count == runs_.end() ? 0 : count->second;
     }
 
     // The one that has fewer results; of equal ones the text, which tells less of each.
@@ -466,6 +482,7 @@ class Jobs {
     std::vector<ImportedFile> files_;
     std::vector<Unit> units_;
     std::vector<Seen> seen_;
+    std::map<fs::path, std::size_t> runs_;        // how many a file has
     std::map<std::uint32_t, std::size_t> tests_;  // of each unit
     std::map<Pair, Overlap> overlaps_;
     std::vector<std::pair<Pair, Relation>> relations_;

@@ -277,7 +277,10 @@ Origin ctrf_origin(const json& results) {
     const json& environment = child_at(results, "environment");
     const json& summary = child_at(results, "summary");
     Origin origin;
-    origin.host = string_at(environment, "osPlatform");
+    // Such files name no host, but what was tested where.
+    for (const char* member : {"appName", "osPlatform", "osRelease", "osVersion", "extra"})
+        if (const auto at = environment.find(member); at != environment.end())
+            origin.host += at->dump(-1, ' ', false, json::error_handler_t::replace);
     origin.job = string_at(environment, "testEnvironment");
     for (const json* object : {&environment, &child_at(environment, "extra")})
         for (const auto& [name, value] : object->items())

@@ -384,6 +384,7 @@ void add_doubts(const PytestSession& facts, std::string_view doubt, const Unname
     };
     const auto tests = std::ranges::count(record.cases, false, &CaseRecord::pseudo);
     add_if(!doubt.empty(), facts.begin, doubt);
+    add_if(facts.two_outcomes, facts.end, "after XPASS a test has XFAIL: its own, or its tear-down's");
     add_if(facts.selected && tests > *facts.selected, facts.end,
            "more tests have a result than were collected");
     add_if(facts.stopped.empty() && record.closing && unnamed.counts[State::not_run] > 0, facts.end,

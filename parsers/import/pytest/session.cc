@@ -83,6 +83,7 @@ void PytestSession::take_status(size_t test, const PytestStatus& status) {
                (status.state == State::xfailed && own.call == State::xpassed &&
                 number_of(version.substr(0, version.find('.'))).value_or(kSubtests) >= kSubtests)) {
         ++replaced[*own.call];  // a sub-test's: the last is the test's own
+        two_outcomes = two_outcomes || status.state == State::xfailed;
         own.call = status.state;
         ++counts[status.state];
     }

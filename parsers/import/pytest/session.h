@@ -65,6 +65,7 @@ struct PytestSession {
     std::optional<FrameworkSummary> closing;
     size_t end = 0;                      // where the closing begins, or its text breaks off
     bool sure = false;                   // the closing counts what was seen
+    bool two_outcomes = false;           // a test's XPASS was followed by XFAIL
     std::optional<ProcessEnd> how_died;  // as printed, where there is none
     std::string fallback;                // the module of tests that name none
 

@@ -92,8 +92,10 @@ def whole(folder):
     framework = folder.name.split("-")[1]
     for log in sorted(folder.glob("*.log")):
         form = "-q" if (framework, log.stem) == ("pytest", "quiet") else WHOLE[log.stem]
-        own = log.with_suffix(".model.json")
-        states = DIED["xdist"] if log.stem == "crashed" else of_model(own if own.exists() else folder / "model.json")
+        model = next((file for file in (log.with_suffix(".model.json"), folder / "model.json") if file.exists()), None)
+        if model is None and log.stem != "crashed":  # kept for what else it shows
+            continue
+        states = DIED["xdist"] if log.stem == "crashed" else of_model(model)
         if log.stem == "xmlrunner":  # it prints of a failed test that its tear-down broke, and not that it failed
             states["test_states.py::Fixtures::test_fail_and_teardown_error"] = "errored"
         yield Log(f"{framework} {form}", f"{folder.name}/{log.name}", log.read_bytes(), states)
@@ -122,7 +124,8 @@ def gtest(folder):
         states = of_gtest(document.read_text(), log.stem, kind) if document.exists() else crashed
         yield Log("gtest " + (form or "text"), f"{folder.name}/{log.name}", log.read_bytes(), states)
         if document.exists():
-            yield Log("gtest JSON", f"{folder.name}/{document.name}", document.read_bytes(), of_gtest(document.read_text(), log.stem), ".json")
+            yield Log("gtest JSON", f"{folder.name}/{document.name}", document.read_bytes(),
+                      of_gtest(document.read_text(), log.stem, kind if kind == "skipping" else None), ".json")
 
 
 def junit(folder):

@@ -23,7 +23,6 @@
 
 namespace compat::run {
 
-namespace fs = std::filesystem;
 using config::Setting;
 using display::print;
 
@@ -153,25 +152,20 @@ class Import {
         // results.
         std::error_code error;
         if (fs::exists(results_ / "runner.db", error) || fs::exists(results_ / "runs", error))
-            if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+            TRY(open());
         const fs::path incoming = new_run(series_).folder;
         archive::TempOutput made(incoming, [this](bool) { report_interrupted(); });
         const fs::path room = incoming / "incoming";
-        auto files = archive::find_import_files(
-            {request_.files, request_.dialect, request_.stdin_name, results_}, room, notes_);
-        if (!files) return tl::unexpected(files.error());
-        auto jobs = archive::sort_into_jobs(std::move(*files));
-        if (!jobs) return tl::unexpected(jobs.error());
-        if (!store_)
-            if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+        auto jobs = TRY(archive::sort_into_jobs(TRY(archive::find_import_files(
+            {request_.files, request_.dialect, request_.stdin_name, results_}, room, notes_))));
+        if (!store_) TRY(open());
         std::vector<ExitCode> codes;
         std::vector<std::string> runs;
-        jobs_ = jobs->size();
-        for (archive::ImportJob& job : *jobs) {
-            const auto stored = store_job(job, room, made);
-            if (!stored) return tl::unexpected(stored.error());
-            codes.push_back(stored->code);
-            runs.push_back(stored->run);
+        jobs_ = jobs.size();
+        for (archive::ImportJob& job : jobs) {
+            const StoredJob stored = TRY(store_job(job, room, made));
+            codes.push_back(stored.code);
+            runs.push_back(stored.run);
         }
         if (runs.size() > 1) TRY(compare_jobs(runs));
         return worst(codes);
@@ -184,9 +178,7 @@ class Import {
     };
 
     Expected<void> open() {
-        auto opened = archive::open_results(results_);
-        if (!opened) return tl::unexpected(opened.error());
-        store_.emplace(std::move(*opened));
+        store_.emplace(TRY(archive::open_results(results_)));
         return {};
     }
 
@@ -204,7 +196,8 @@ class Import {
         print(stderr, "runner: interrupted: {}\n",
               stored_.empty()
                   ? "nothing was stored"
-                  : fmt::format("of {} jobs are stored: {}", jobs_, fmt::join(stored_, ", ")));
+                  : fmt::format("{} of {} runs stored: {}; `runner report` writes their reports",
+                                stored_.size(), jobs_, fmt::join(stored_, ", ")));
     }
 
     // A job has a series of its own.
@@ -213,8 +206,7 @@ class Import {
         const std::string series = job.name.empty() ? series_ : series_ + "-" + job.name;
         const archive::RunFolder run = new_run(series);
         made.add(run.folder);
-        if (auto copied = copy_into(run.folder, room, copies_, job.files); !copied)
-            return tl::unexpected(copied.error());
+        TRY(copy_into(run.folder, room, copies_, job.files));
         store::StoredRun stored{
             run_info(request_, invocation_, settings_, run, series, job),
             store::RunEnd{.finished = run.started, .mismatches = {}, .not_run_reason = {}}, 0};

@@ -21,7 +21,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 using parsers::ModuleRecord;
 using parsers::Origin;
 
@@ -36,7 +35,7 @@ struct Unit {
     Origin said;                       // by the file; what it does not say, by its place
     std::vector<std::string> folders;  // below the folder that all files share, without said words
     std::string name;                  // of the file, without said and ordinal words
-    std::size_t results = 0, bad = 0;
+    std::size_t tests = 0, results = 0, bad = 0;
     std::string undecided;  // a file with the same tests
 };
 
@@ -131,7 +130,9 @@ class Jobs {
         for (std::uint32_t i = 0; i < units_.size(); ++i)
             by_place[place_of_job(units_[i])].push_back(i);
         const auto related = related_within(by_place);
-        for (const auto& [name, units] : by_place) group(name, units, related);
+        Sets sets(units_.size());
+        for (const auto& [name, units] : by_place)
+            group(name, units, related_of(related, units), sets);
         return jobs();
     }
 
@@ -187,9 +188,9 @@ class Jobs {
         for (Unit& unit : units_) {
             const ImportedFile& file = files_[unit.file];
             if (!file.job.empty()) unit.said.job = file.job;
-            take_words(unit, read_place_name(file.place.stem().string(), NameOf::file));
-            unit.name =
-                without_ordinals(read_place_name(file.place.stem().string(), NameOf::file).job);
+            const PlaceName own = read_place_name(file.place.stem().string(), NameOf::file);
+            take_words(unit, own);
+            unit.name = without_ordinals(own.job);
             // The innermost words count.
             const fs::path below = file.place.lexically_relative(shared).parent_path();
             const std::vector<fs::path> parts(below.begin(), below.end());
@@ -231,7 +232,7 @@ class Jobs {
             for (const Seen& test : one) {
                 units_[test.unit].results += test.results;
                 units_[test.unit].bad += test.bad ? 1 : 0;
-                ++tests_[test.unit];
+                ++units_[test.unit].tests;
             }
             for (std::size_t a = 0; a < one.size(); ++a)
                 for (std::size_t b = a + 1; b < one.size(); ++b)
@@ -282,8 +283,7 @@ class Jobs {
                               std::size_t bad) const {
         const Unit &a = units_[earlier], &b = units_[later];
         return is_before(a, b) && !a.said.host.empty() && a.said.host == b.said.host &&
-               overlap.tests == tests_.at(later) && bad == overlap.tests &&
-               overlap.tests < tests_.at(earlier);
+               overlap.tests == b.tests && bad == overlap.tests && overlap.tests < a.tests;
     }
 
     // The first row that holds decides.
@@ -294,8 +294,7 @@ class Jobs {
         const bool same_shard = a.said.shard == b.said.shard;
         const bool same_attempt = attempt(a) == attempt(b);
         const bool copied = of_a == of_b && overlap.same_times && overlap.has_times &&
-                            tests_.at(pair.first) == tests_.at(pair.second) &&
-                            a.said.started_ms == b.said.started_ms;
+                            a.tests == b.tests && a.said.started_ms == b.said.started_ms;
         const bool backwards =
             attempt(a) < attempt(b) ? is_before(b, a) : !same_attempt && is_before(a, b);
         const bool host_differs = of_a == of_b && !a.said.host.empty() && !b.said.host.empty() &&
@@ -348,13 +347,18 @@ class Jobs {
         return related;
     }
 
+    static const Related& related_of(const std::map<std::uint32_t, Related>& related,
+                                     const std::vector<std::uint32_t>& units) {
+        static const Related kNone;
+        const auto found = related.find(units.front());
+        return found == related.end() ? kNone : found->second;
+    }
+
     // Units of one place are jobs of their own where hosts tell them apart, or nothing does.
     void group(const std::string& name, const std::vector<std::uint32_t>& units,
-               const std::map<std::uint32_t, Related>& related) {
-        Sets sets(units_.size());
+               const Related& related, Sets& sets) {
         std::set<std::uint32_t> apart;
-        const auto here = related.find(units.front());
-        for (const auto& [pair, relation] : here == related.end() ? Related() : here->second) {
+        for (const auto& [pair, relation] : related) {
             if (relation == Relation::undecided || relation == Relation::other_host)
                 apart.insert({pair.first, pair.second});
             else
@@ -396,7 +400,7 @@ class Jobs {
                 name = fmt::format("{} ({})", found.name.empty() ? "other" : found.name, n);
             std::size_t bad = 0;
             for (const std::uint32_t i : found.units) bad += units_[i].bad;
-            sorted.emplace_back(bad, make_job(name, std::move(found.units), related));
+            sorted.emplace_back(bad, make_job(name, found.units, related_of(related, found.units)));
         }
         std::ranges::stable_sort(sorted, {}, &std::pair<std::size_t, ImportJob>::first);
         std::vector<ImportJob> made;
@@ -420,11 +424,10 @@ class Jobs {
 
     // The units of a job in the order of their attempts.
     ImportJob make_job(const std::string& name, std::vector<std::uint32_t> units,
-                       const std::map<std::uint32_t, Related>& related) {
+                       const Related& related) {
         std::map<std::uint32_t, std::vector<std::uint32_t>> repeats;
         bool shards_overlap = false;
-        const auto here = related.find(units.front());
-        for (const auto& [pair, relation] : here == related.end() ? Related() : here->second) {
+        for (const auto& [pair, relation] : related) {
             shards_overlap = shards_overlap || relation == Relation::shards;
             if (relation != Relation::told_twice) continue;
             const std::uint32_t twice = repeating_of(pair);
@@ -473,8 +476,7 @@ class Jobs {
         const auto rank = [&](std::uint32_t i) {
             const Unit& unit = units_[i];
             const ImportedFile& file = files_[unit.file];
-            return std::tuple(unit.results > tests_.at(i) ? 0 : 1, is_text(file.dialect),
-                              file.place);
+            return std::tuple(unit.results > unit.tests ? 0 : 1, is_text(file.dialect), file.place);
         };
         return rank(pair.first) < rank(pair.second) ? pair.second : pair.first;
     }
@@ -483,7 +485,6 @@ class Jobs {
     std::vector<Unit> units_;
     std::vector<Seen> seen_;
     std::map<fs::path, std::size_t> runs_;        // how many a file has
-    std::map<std::uint32_t, std::size_t> tests_;  // of each unit
     std::map<Pair, Overlap> overlaps_;
     std::vector<std::pair<Pair, Relation>> relations_;
     std::vector<Group> groups_;

@@ -21,7 +21,6 @@
 
 namespace compat::archive {
 
-namespace fs = std::filesystem;
 using parsers::ModuleRecord;
 
 namespace {

@@ -2,7 +2,6 @@
 // (parsers/import/importers.h), the command (run/import_results.h).
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "parsers/import/importers.h"
 #include "runner/base/error.h"
+#include "runner/base/files/fs.h"
 #include "runner/store/store.h"
 
 namespace compat::archive {
@@ -19,7 +19,7 @@ namespace compat::archive {
 inline constexpr const char* kImportedFolder = "imported";
 
 struct ImportedFile {
-    std::filesystem::path file;  // decompressed (input_decoder.h)
+    fs::path file;               // decompressed (input_decoder.h)
     std::string name;            // as the user gave it; the module's name if the file has none
     parsers::Dialect dialect{};
     std::vector<parsers::Dialect> also;  // recognised too but not read; empty if the user chose
@@ -31,7 +31,7 @@ struct ImportedFile {
     std::vector<std::size_t> repeats;  // files before it, by index: it tells of their runs again
     std::string undecided;  // a file with the same tests: nothing tells how the two belong together
 
-    std::filesystem::path place;  // absolute, as it was named; empty: stdin. Not stored
+    fs::path place;               // absolute, as it was named; empty: stdin. Not stored
     std::string job;              // that the user gave it to. Not stored
 };
 
@@ -45,7 +45,7 @@ struct WhatToImport {
     std::vector<FileOfJob> names;    // files, pipes, folders
     std::string dialect;             // of all files; empty: recognised for each
     std::string stdin_name;
-    std::filesystem::path results;  // skipped: the runner wrote it
+    fs::path results;  // skipped: the runner wrote it
 };
 
 // Searches folders recursively, in the order of names. In a folder, empty files and files of an
@@ -54,13 +54,13 @@ struct WhatToImport {
 // `room`: the folder for decompressed copies (input_decoder.h), made when it is needed. Errors: io;
 // usage, naming a file that is missing, of an unknown dialect, or refused by plain_file.
 [[nodiscard]] Expected<std::vector<ImportedFile>> find_import_files(
-    const WhatToImport& what, const std::filesystem::path& room, std::vector<std::string>& notes);
+    const WhatToImport& what, const fs::path& room, std::vector<std::string>& notes);
 
 // Writes the files to a run's fingerprint, and reads them from the one of the run in `folder`: none
 // if it was not imported. Errors: usage, if the fingerprint is invalid.
 [[nodiscard]] std::string describe_files(const std::vector<ImportedFile>& files);
-[[nodiscard]] Expected<std::vector<ImportedFile>> described_files(
-    const std::string& fingerprint, const std::filesystem::path& folder);
+[[nodiscard]] Expected<std::vector<ImportedFile>> described_files(const std::string& fingerprint,
+                                                                  const fs::path& folder);
 
 // Facts about the run as a whole.
 struct ImportSums {

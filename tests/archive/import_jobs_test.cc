@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "runner/archive/imported/place_names.h"
 #include "runner/base/files.h"
 
 namespace compat::archive {

@@ -1,4 +1,4 @@
-// JUnit XML as pytest and its plugins write it: how a file is told to be theirs, which outcomes an
+// JUnit XML as pytest and its plugins write it: how a file is recognised, which outcomes an
 // element has, which elements are attempts at one test. Not for names, nor for the file's structure
 // (junit_case.h, junit_xml.h).
 #pragma once
@@ -33,7 +33,7 @@ void add_pytest_element(CaseRecord& test, CaseRecord more, bool only_teardown);
 
 // Settles what single elements do not tell, by the total `tests` of the file (empty: it has none):
 // whether elements of one name are attempts or tests of their own, and whether tests whose
-// sub-tests were skipped passed. Gives what is to be said of it.
+// sub-tests were skipped passed. Returns the messages of diagnostics.
 [[nodiscard]] std::vector<std::string> settle_pytest_tests(
     std::vector<CaseRecord>& cases, std::optional<std::int64_t> stated_tests);
 

@@ -1,6 +1,7 @@
 // The writers of JUnit XML whose elements or totals mean something else than the other writers': how
-// each is told by its form, and what its totals count. Not for pytest, unittest-xml-reporting,
-// GoogleTest and CTest (junit_case.h). docs/reference/import-formats.md has the same table.
+// each is recognised by its form, and what its totals count. Not for pytest,
+// unittest-xml-reporting, GoogleTest and CTest (junit_case.h). docs/reference/import-formats.md has
+// the same table.
 #pragma once
 
 #include <array>

@@ -25,6 +25,7 @@ RUN = {
     "tests/shim": ("parsers/diagnosis", "shim", "suites/conformance", "tests/sweep", "tests/cross"),
     "tests/suites": ("suites",),
     "tests/gpu": (),
+    "tests/releases": ("runner",),
 }
 # Test programs that read sources as text, whatever they are compiled from.
 READ_SOURCES = ("docs_test",)

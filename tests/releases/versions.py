@@ -1,13 +1,14 @@
 """Builds the shim for versions of torch, runs its tests with each, and stores a result file for each.
 
-Started by tests/versions.sh. Environments and builds are in $XDG_CACHE_HOME/runner/tests/versions, and
-are removed at the end without --keep; logs stay. A part that ends early leaves no figure, and code
+Started by tests/versions.sh. Environments and builds are in $XDG_CACHE_HOME/runner/tests/versions, in
+a folder of this checkout, and are removed at the end without --keep; logs stay. A part that ends early leaves no figure, and code
 that no commit has leaves none.
 """
 
 import argparse
 import collections
 import datetime
+import hashlib
 import json
 import os
 import pathlib
@@ -22,7 +23,8 @@ import xml.etree.ElementTree as ET
 import result_files
 from result_files import ROOT, SUITES, WAYS, NotStored
 
-PLACE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "runner/tests/versions")
+PLACE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "runner/tests/versions",
+                     hashlib.sha256(str(ROOT).encode()).hexdigest()[:8])
 RUNNER = pathlib.Path(os.environ.get("COMPAT_RUNNER") or ROOT / "build/release/bin/runner")
 WATCH = ROOT / "tests/releases/watch.sh"
 BROKEN = ("failed", "errored", "crashed", "timed_out", "not_run")  # states of a suite's tests
@@ -322,7 +324,7 @@ def main(words):
             newest = newest_torch(os.environ.get("PYTHON", "python3"))
             row, lines, bad = watch(known_torch(ROOT), newest)
             rows.append(row)
-            options.versions = [(newest, next((place for version, place in options.versions if version == newest), ""))]
+            options.versions = [(newest, next((place for version, place in options.versions if version in (newest, newest.partition("+")[0])), ""))]
         versions = [Version(version, environment or None, options.suites) for version, environment in options.versions]
     except Stop as reason:
         say(reason)
@@ -340,4 +342,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except NotStored as reason:
-        sys.exit(f"tests/versions.sh: {reason}")
+        say(f"tests/versions.sh: {reason}")
+        sys.exit(2)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import zipfile
@@ -140,6 +141,14 @@ def test_a_suites_results_are_compared_with_its_expectations(version, tree, monk
     found = version.suite(sys.executable, "small, quick")
     assert found == {"passed": 1, "failed": 2, "skipped": 2, "expected": 1, "skips": {"expected failure: no reason given": 1, "no GPU": 1},
                      "failures": ["test_a.py::A::test_new (failed)", "test_a.py::A::test_repaired (passed)"]}
+
+
+@pytest.mark.parametrize("suite", result_files.SUITES)
+def test_expectations_are_as_the_runner_reads_them(suite):
+    jsonschema = pytest.importorskip("jsonschema")
+    text = (ROOT / f"tests/releases/expectations/{suite}.json").read_text()
+    content = json.loads(re.sub(r"^ *//.*", "", text, flags=re.M))
+    jsonschema.validate(content, json.loads((ROOT / "suites/expectations.schema.json").read_text()))
 
 
 def wheel(folder, version, tag):

@@ -71,6 +71,7 @@ def test_a_part_that_ends_early_leaves_the_last_figure(version, tree):  # noqa: 
         raise versions.Stop("pytest ended with -9")
 
     assert version.run("smoke", lambda part: GOOD) and stored(tree) == {"smoke": 2} and not version.bad
+    assert "| 2 passed (20" in (tree / result_files.PAGE).read_text()
     assert not version.run("smoke", cut) and not version.run("tests", cut)
     assert stored(tree) == {"smoke": 2} and version.bad
     assert version.rows[-1][-1] == "no result: pytest ended with -9"
@@ -181,5 +182,5 @@ def test_changes_of_torch_since_the_newest_committed_result(tree, monkeypatch, s
     monkeypatch.setattr(versions, "WATCH", script)
     row, lines, decides = versions.watch(versions.known_torch(tree), "2.15.0+cpu")
     assert row[:2] == ["2.15.0", "watch, since 2.14.1"] and word in row[-1]
-    assert lines == "changed: 2.14.1 2.15.0\n" * bad and decides == bad
+    assert lines == "\nchanged: 2.14.1 2.15.0\n" * bad and decides == bad
     assert versions.watch("2.15.0", "2.15.0+cpu")[1:] == ("", False)

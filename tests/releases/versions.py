@@ -70,7 +70,7 @@ class Version:
         self.version, self.folder, self.suites = version, PLACE / version, suites
         self.python = python_of(environment) if environment else self.folder / "venv/bin/python"
         self.given = environment is not None
-        self.about, self.library, self.rows, self.bad, self.stored = None, None, [], False, False
+        self.about, self.library, self.rows, self.bad = None, None, [], False
         if self.given:
             self.ask()
 
@@ -123,8 +123,8 @@ class Version:
             self.rows.append([self.version, part, "", "", "", "", f"no result: {reason}"])
             return False
         if state:
-            self.stored = True
             result_files.store(ROOT, self.about, part, {**state, "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}", **figure})
+            result_files.update_page(ROOT)
         self.bad |= figure["failed"] > 0
         self.rows.append([self.about["torch"], part, *(figure[key] for key in ("passed", "failed", "skipped", "seconds")), note])
         for name in figure["failures"]:
@@ -290,7 +290,7 @@ def watch(known, newest):
     done = subprocess.run([WATCH, known, newest], stdout=subprocess.PIPE, text=True)
     words = {0: "nothing to decide", 1: "something to decide, below"}.get(done.returncode, f"no result: ended with {done.returncode}")
     return ([newest, f"watch, since {known}", "", "", "", round(time.monotonic() - began), words],
-            done.stdout if done.returncode else "", done.returncode != 0)
+            f"\n{done.stdout}" if done.returncode else "", done.returncode != 0)
 
 
 def arguments(words):
@@ -331,8 +331,6 @@ def main(words):
         return 2
     for version in versions:
         run_version(version, options.smoke, options.keep)
-        if version.stored:
-            result_files.update_page(ROOT)
         rows += version.rows
     print(result_files.table([["torch", "part", "passed", "failed", "skipped", "seconds", "result"], *rows]) + lines, end="")
     return int(bad or any(version.bad for version in versions))

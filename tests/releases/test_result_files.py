@@ -51,6 +51,12 @@ def test_a_file_keeps_the_parts_that_did_not_run(tree):
     assert {store(tree, "build", abi="cp313t"), store(tree, "build", torch="2.15.0+cpu"), store(tree, "build", system="darwin")}.isdisjoint({path})
 
 
+def test_all_tests_replace_the_smoke_test(tree):
+    store(tree, "smoke")
+    assert json.loads(store(tree, "build").read_text())["parts"].keys() == {"build", "smoke"}
+    assert json.loads(store(tree, "tests").read_text())["parts"].keys() == {"build", "tests"}
+
+
 def test_a_figure_is_older_after_a_change_of_its_code_alone(tree, capsys):
     store(tree, "conformance")
     store(tree, "einops, plain")

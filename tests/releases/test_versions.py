@@ -170,7 +170,7 @@ def test_the_newest_torch_is_what_pip_finds(tmp_path, monkeypatch):
         versions.newest_torch(sys.executable)
 
 
-@pytest.mark.parametrize("status, word, bad", [(0, "nothing to decide", False), (1, "something to decide", True), (2, "no result", True)])
+@pytest.mark.parametrize("status, word, bad", [(0, "nothing to decide", False), (1, "something to decide, below", True), (2, "no result: ended with 2", True)])
 def test_changes_of_torch_since_the_newest_committed_result(tree, monkeypatch, status, word, bad):  # noqa: F811
     for torch in ("2.9.1+cu128", "2.14.1+cu130"):
         result_files.store(tree, {**ABOUT, "torch": torch}, "build", {"passed": 1})
@@ -181,6 +181,6 @@ def test_changes_of_torch_since_the_newest_committed_result(tree, monkeypatch, s
     script.chmod(0o755)
     monkeypatch.setattr(versions, "WATCH", script)
     row, lines, decides = versions.watch(versions.known_torch(tree), "2.15.0+cpu")
-    assert row[:2] == ["2.15.0", "watch, since 2.14.1"] and word in row[-1]
+    assert row[:2] == ["2.15.0", "watch, since 2.14.1"] and row[-1] == f"{word}: changed: 2.14.1 2.15.0"
     assert lines == "\nchanged: 2.14.1 2.15.0\n" * bad and decides == bad
     assert versions.watch("2.15.0", "2.15.0+cpu")[1:] == ("", False)

@@ -289,6 +289,7 @@ def watch(known, newest):
     began = time.monotonic()
     done = subprocess.run([WATCH, known, newest], stdout=subprocess.PIPE, text=True)
     words = {0: "nothing to decide", 1: "something to decide, below"}.get(done.returncode, f"no result: ended with {done.returncode}")
+    words = ": ".join([words, *done.stdout.splitlines()[:1]])  # which counts the lines
     return ([newest, f"watch, since {known}", "", "", "", round(time.monotonic() - began), words],
             f"\n{done.stdout}" if done.returncode else "", done.returncode != 0)
 

@@ -230,7 +230,7 @@ inline constexpr std::array<SettingRow, 56> kSettings{{
      "--device-memory", "COMPAT_DEVICE_MEMORY", "", "device_memory",
      "memory of each simulated device",
      Heading::devices},
-    {Setting::macos, "macOS", Type::words, "14|15|26|14.0|15.0|26.0", 0, 0, "26", "",
+    {Setting::macos, "macOS", Type::words, "14|15|26|27|14.0|15.0|26.0|27.0", 0, 0, "26", "",
      "--macos", "COMPAT_MACOS", "", "macos",
      "macOS of the simulated Mac: the last release of a number, or its first (.0)",
      Heading::devices},

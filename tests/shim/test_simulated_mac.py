@@ -100,12 +100,13 @@ def test_copies_of_multiprocessing_spawn_too(child, tmp_path):
 
 @pytest.mark.parametrize(
     "name, value",
-    [("TORCHDEVICE_START_METHOD", "forkserver"), ("TORCHDEVICE_MAC_LIKE", "yes"), ("TORCHDEVICE_MACOS", "13")],
+    [("TORCHDEVICE_START_METHOD", "forkserver"), ("TORCHDEVICE_MAC_LIKE", "yes"), ("TORCHDEVICE_MACOS", "13"), ("TORCHDEVICE_MACOS", "28")],
 )
 def test_settings_without_a_meaning_are_refused_with_torch(child, name, value):
     ran = child("print('began'); import torch", env={**MAC, name: value})
     assert ran.returncode != 0 and ran.stdout == "began\n"
     assert f"{name}={value}: must be one of" in ran.stderr
+    assert name != "TORCHDEVICE_MACOS" or "26, 27," in ran.stderr
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
@@ -217,7 +218,10 @@ TELL = "print(json.dumps([asked, more]))\n"
 ASKING = QUESTIONS + "import torch\n" + TELL
 
 
-@pytest.mark.parametrize("word, macos, darwin", [("26", "26.4", "25.4.0"), ("15", "15.7", "24.6.0"), ("14.0", "14.0", "23.0.0")])
+@pytest.mark.parametrize(
+    "word, macos, darwin",
+    [("27", "27.0", "26.0.0"), ("26", "26.4", "25.4.0"), ("15", "15.7", "24.6.0"), ("14.0", "14.0", "23.0.0")],
+)
 def test_a_mac_like_python_answers_as_a_macs(child, word, macos, darwin):
     asked, more = child(QUESTIONS + TELL, env={**LIKE, "TORCHDEVICE_MACOS": word}).answer
     node = os.uname().nodename

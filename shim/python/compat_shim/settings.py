@@ -17,9 +17,11 @@ MACOS = {
     "14": (14, 8),
     "15": (15, 7),
     "26": (26, 4),
+    "27": (27, 0),
     "14.0": (14, 0),
     "15.0": (15, 0),
     "26.0": (26, 0),
+    "27.0": (27, 0),
 }
 START_METHODS = ("spawn", "fork")  # of processes, on a simulated Mac; its Python has spawn
 # Numbers of simulated CUDA devices; simulate/accelerator.h has the same maximum.

@@ -1,16 +1,17 @@
 """torch.mps on a host without MPS: each function of torch._C that it calls answers as torch.cuda's
-does there."""
+does there, or is refused."""
 
+import functools
 import itertools
 from typing import Callable, NamedTuple
 
-from .. import mps_streams, versions
+from .. import mps_only, refusal, versions
 
 _CUDA_TYPE = 1  # c10::DeviceType::CUDA
 
 
 class Answer(NamedTuple):
-    symbol: str  # the public name that calls it
+    symbol: str  # the public name that calls it, without "torch."
     function: Callable  # of torch.cuda and the arguments
 
 
@@ -39,73 +40,105 @@ def _as_cuda(cuda, stream):
 
 ANSWERS = {
     "_mps_currentAllocatedMemory": Answer(
-        "current_allocated_memory", lambda cuda: cuda.memory_allocated()
+        "mps.current_allocated_memory", lambda cuda: cuda.memory_allocated()
     ),
-    "_mps_deviceSynchronize": Answer("synchronize", lambda cuda: cuda.synchronize()),
+    "_mps_deviceSynchronize": Answer("mps.synchronize", lambda cuda: cuda.synchronize()),
     "_mps_driverAllocatedMemory": Answer(
-        "driver_allocated_memory", lambda cuda: cuda.memory_reserved()
+        "mps.driver_allocated_memory", lambda cuda: cuda.memory_reserved()
     ),
-    "_mps_emptyCache": Answer("empty_cache", lambda cuda: cuda.empty_cache()),
-    "_mps_get_default_generator": Answer("manual_seed", _generator),
+    "_mps_emptyCache": Answer("mps.empty_cache", lambda cuda: cuda.empty_cache()),
+    "_mps_get_default_generator": Answer("mps.manual_seed", _generator),
     "_mps_recommendedMaxMemory": Answer(
-        "recommended_max_memory", lambda cuda: cuda.mem_get_info()[1]
+        "mps.recommended_max_memory", lambda cuda: cuda.mem_get_info()[1]
     ),
     "_mps_setMemoryFraction": Answer(
-        "set_per_process_memory_fraction",
+        "mps.set_per_process_memory_fraction",
         lambda cuda, fraction: cuda.set_per_process_memory_fraction(min(fraction, 1.0)),
     ),
-    "_mps_acquireEvent": Answer("Event", _acquire),
-    "_mps_releaseEvent": Answer("Event", lambda cuda, number: _events.pop(number, None)),
-    "_mps_recordEvent": Answer("Event.record", lambda cuda, number: _events[number].record()),
-    "_mps_waitForEvent": Answer("Event.wait", lambda cuda, number: _events[number].wait()),
-    "_mps_queryEvent": Answer("Event.query", lambda cuda, number: _events[number].query()),
+    "_mps_acquireEvent": Answer("mps.Event", _acquire),
+    "_mps_releaseEvent": Answer("mps.Event", lambda cuda, number: _events.pop(number, None)),
+    "_mps_recordEvent": Answer("mps.Event.record", lambda cuda, number: _events[number].record()),
+    "_mps_waitForEvent": Answer("mps.Event.wait", lambda cuda, number: _events[number].wait()),
+    "_mps_queryEvent": Answer("mps.Event.query", lambda cuda, number: _events[number].query()),
     "_mps_synchronizeEvent": Answer(
-        "Event.synchronize", lambda cuda, number: _events[number].synchronize()
+        "mps.Event.synchronize", lambda cuda, number: _events[number].synchronize()
     ),
     "_mps_elapsedTimeOfEvents": Answer(
-        "Event.elapsed_time",
+        "mps.Event.elapsed_time",
         lambda cuda, start, end: _events[start].elapsed_time(_events[end]),
+    ),
+    "_mps_profilerStartTrace": Answer("mps.profiler.start", lambda cuda, *args: None),
+    "_mps_profilerStopTrace": Answer("mps.profiler.stop", lambda cuda: None),
+    "_mps_is_on_macos_or_newer": Answer(
+        "backends.mps.is_macos_or_newer", lambda cuda, major, minor: False
+    ),
+    # A CPU build lacks these.
+    "_mps_get_name": Answer("backends.mps.get_name", lambda cuda: cuda.get_device_name()),
+    "_mps_get_core_count": Answer(
+        "backends.mps.get_core_count",
+        lambda cuda: cuda.get_device_properties().multi_processor_count,
     ),
 }
 
 STREAMS = {
-    "_mps_getCurrentStream": Answer("current_stream", lambda cuda: cuda.current_stream()),
+    "_mps_getCurrentStream": Answer("mps.current_stream", lambda cuda: cuda.current_stream()),
     "_mps_setStream": Answer(
-        "set_stream", lambda cuda, stream: cuda.set_stream(_as_cuda(cuda, stream))
+        "mps.set_stream", lambda cuda, stream: cuda.set_stream(_as_cuda(cuda, stream))
     ),
 }
-# Methods that _MPSStreamBase has of torch.Stream, which asks MPS.
-_METHODS = {
-    "query": lambda cuda, stream: _as_cuda(cuda, stream).query(),
-    "synchronize": lambda cuda, stream: _as_cuda(cuda, stream).synchronize(),
-    "wait_stream": lambda cuda, stream, other: _as_cuda(cuda, stream).wait_stream(
-        _as_cuda(cuda, other)
-    ),
-}
+# Members of torch.Stream that speak of the object itself. The others ask MPS.
+_OWN = ("device", "device_index", "device_type", "stream_id")
 
 
-def fill(native, redirection):
+def fill(native, library, redirection):
     """`native`: torch._C. Its own functions raise without MPS."""
     for name, answer in ANSWERS.items():
-        if hasattr(native, name):
-            setattr(native, name, _redirected(name, answer, redirection))
-    if versions.at_least(mps_streams.SINCE):
+        setattr(native, name, _redirected(name, answer, redirection))
+    mps_only.without_metal(native, functools.partial(refusal.refuse, library))
+    if versions.at_least(mps_only.SINCE):
         for name, answer in STREAMS.items():
             setattr(native, name, _redirected(name, answer, redirection))
         native._MPSStreamBase = _stream_base(native, redirection)
 
 
 def _stream_base(native, redirection):
-    new = Answer("Stream", lambda cuda: cuda.Stream().stream_id)
-    base = mps_streams.stream_base(native.Stream, _redirected("Stream", new, redirection))
-    for name, function in _METHODS.items():
-        answer = Answer(f"Stream.{name}", function)
-        setattr(base, name, _redirected(name, answer, redirection))
+    new = Answer("mps.Stream", lambda cuda: cuda.Stream().stream_id)
+    base = mps_only.stream_base(native.Stream, _redirected("Stream", new, redirection))
+    for name, member in vars(native.Stream).items():
+        if not name.startswith("_") and name not in _OWN:
+            asks = _redirected(name, Answer(f"mps.Stream.{name}", _of_twin(name)), redirection)
+            setattr(base, name, asks if callable(member) else property(asks))
+    base.__enter__, base.__exit__ = _enter, _exit
     return base
 
 
+def _of_twin(name):
+    """The member of the streams of torch.cuda with the numbers of these."""
+
+    def ask(cuda, *streams):
+        twin, *others = [_as_cuda(cuda, each) if hasattr(each, "stream_id") else each for each in streams]
+        member = getattr(twin, name)
+        return member(*others) if callable(member) else member
+
+    return ask
+
+
+def _enter(stream):
+    import torch
+
+    vars(stream).setdefault("_before", []).append(torch.mps.current_stream())
+    torch.mps.set_stream(stream)
+    return stream
+
+
+def _exit(stream, *error):
+    import torch
+
+    torch.mps.set_stream(stream._before.pop())
+
+
 def _redirected(name, answer, redirection):
-    symbol = "torch.mps." + answer.symbol
+    symbol = "torch." + answer.symbol
 
     def redirected(*args):
         import torch

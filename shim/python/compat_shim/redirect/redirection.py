@@ -36,7 +36,7 @@ class Redirection:
         if self._settings.forces:
             forced.prepare(self._library, self._torch_folder)
         if not self._settings.kind.serves_mps:
-            mps_names.fill(native, self._native)
+            mps_names.fill(native, self._library, self._native)
         if not self._settings.kind.serves_cuda:
             self._devices = (
                 devices.AcceleratorAsCuda(self._library, self._native, self._settings.host)

@@ -2,39 +2,11 @@
 
 import os
 
-from .. import mps_streams, refusal, versions
+from .. import mps_only, refusal, versions
 from . import memory
 
 NAME = "Simulated Apple GPU"
 CORES = 10
-
-
-# Functions of torch._C that need Metal, and the public name that calls each.
-NEEDS_METAL = {
-    "_mps_compileShader": "torch.mps.compile_shader",
-    "_mps_loadMetalllib": "torch.mps.load_metallib",
-    "_mps_loadMetallibFromPath": "torch.mps.load_metallib",
-    "_mps_host_alias_storage": "torch.mps._host_alias_storage",
-    "_mps_startCapture": "torch.mps.profiler.metal_capture",
-}
-
-
-def _without_metal(native):
-    """A Mac has them, so that refusing them is no gap of the device."""
-
-    def refused(name, symbol):
-        def refusing(*args, **kwargs):
-            refusal.not_simulated(
-                symbol, "Metal runs on a Mac's GPU alone", "run this part on a Mac"
-            )
-
-        refusing.__name__ = refusing.__qualname__ = name
-        return refusing
-
-    for name, symbol in NEEDS_METAL.items():
-        setattr(native, name, refused(name, symbol))
-    native._mps_stopCapture = lambda: None
-    native._mps_isCapturing = native._mps_isCaptureEnabled = lambda: False
 
 
 def _decompose_attention(torch):
@@ -75,12 +47,13 @@ class Device:
         native._mps_is_in_bad_fork = self._simulator.is_lost
         native._mps_maxBufferLength = lambda: self._memory
         native._mps_get_core_count = lambda: CORES
-        _without_metal(native)
-        if versions.at_least(mps_streams.SINCE):
+        # A Mac has it, so that refusing it is no gap of the device.
+        mps_only.without_metal(native, refusal.not_simulated)
+        if versions.at_least(mps_only.SINCE):
             self._add_streams(native)
 
     def _add_streams(self, native):
-        base = mps_streams.stream_base(native.Stream, lambda: self._library.new_stream(0))
+        base = mps_only.stream_base(native.Stream, lambda: self._library.new_stream(0))
         native._MPSStreamBase = base
         native._mps_getCurrentStream = lambda: base(stream_id=self._simulator.current_stream(0))
         native._mps_setStream = lambda stream: self._simulator.exchange_stream(0, stream.stream_id)

@@ -4,9 +4,9 @@ import pytest
 
 from conftest import older_than, run_child
 
-# From torch 2.15 on, "nccl" is ProcessGroupNCCL2 there, and "nccl2", "nccl-lazy" and "nccl-legacy"
-# are new.
-HAS_NEWER_NAMES = not older_than("2.15")
+# From torch 2.14 on there are "nccl2", "nccl-lazy" and "nccl-legacy". From 2.15 on "nccl" is the
+# first of these.
+HAS_NEWER_NAMES = not older_than("2.14")
 
 RANKS = """
 import datetime, functools, json, os, signal, tempfile, time, warnings, torch

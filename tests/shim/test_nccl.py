@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from conftest import SIMULATED, older_than
 from ranks import HAS_NEWER_NAMES, on_ranks  # noqa: F401, a fixture
 
 VALUES = """
@@ -71,15 +72,16 @@ def test_collectives_give_nccls_values(on_ranks, count):
 
 # By name and TORCH_DIST_USE_NCCL2.
 NAMES = {
-    ("nccl", None): "ProcessGroupNCCL2",
+    ("nccl", None): "ProcessGroupNCCL" if older_than("2.15") else "ProcessGroupNCCL2",
     ("nccl", "0"): "ProcessGroupNCCL",
+    ("nccl", "1"): "ProcessGroupNCCL2",
     ("nccl2", None): "ProcessGroupNCCL2",
     ("nccl-lazy", None): "ProcessGroupNCCLLazy",
     ("nccl-legacy", None): "ProcessGroupNCCL",
 }
 
 
-@pytest.mark.skipif(not HAS_NEWER_NAMES, reason="torch 2.15 has these names")
+@pytest.mark.skipif(not HAS_NEWER_NAMES, reason="torch 2.14 has these names")
 @pytest.mark.parametrize("name, switch", NAMES)
 def test_every_name_of_nccl_gives_a_group_of_its_class(on_ranks, name, switch):
     script = VALUES + """
@@ -87,7 +89,11 @@ values = run
 def run(rank):
     [backend, wrong] = values(rank)
     group = dist.distributed_c10d._get_default_group()
-    half = dist.split_group(split_ranks=[[0, 1], [2, 3]])
+    # Before 2.15 the first class splits only with a device.
+    if torch.__version__ >= "2.15" or group.bound_device_id is not None:
+        half = dist.split_group(split_ranks=[[0, 1], [2, 3]])
+    else:
+        half = [dist.new_group([0, 1]), dist.new_group([2, 3])][rank // 2]
     x = full(2, 1.0); dist.all_reduce(x, group=half)
     classes = [type(each._get_backend(torch.device("cuda"))).__name__ for each in (group, half)]
     own = group._get_backend(torch.device("cuda"))
@@ -100,6 +106,45 @@ def run(rank):
     for rank, answer in enumerate(on_ranks(script, 4, **env).answer):
         peers = 1 if said == "nccl-lazy" and rank < 2 else 0  # that with which it exchanged messages
         assert answer == [name, [], [of_class] * 2, [2.0, 2.0], said, "ErrorType.SUCCESS", peers]
+
+
+PUBLIC_NAMES = """
+import json, torch, torch.distributed as dist
+def public(owner):
+    for name in dir(owner):
+        if not name.startswith("__"):
+            yield name
+            value = getattr(owner, name)
+            if isinstance(value, type):
+                yield from (f"{name}.{each}" for each in public(value))
+c10d = torch._C._distributed_c10d
+names = {each: sorted(public(getattr(c10d, each))) for each in dir(c10d) if each.startswith("ProcessGroupNCCL")}
+"""
+
+
+def test_the_classes_have_what_nccls_have(child):
+    """By rule, for the next release, too."""
+    script = PUBLIC_NAMES + "print(json.dumps(names))"
+    theirs = child(script, active=False).answer
+    if not theirs:
+        pytest.skip("this torch is built without NCCL")
+    ours = child(script, env=SIMULATED["cuda"]).answer
+    assert ours.keys() == theirs.keys()
+    for name, public in theirs.items():
+        assert set(public) - set(ours[name]) == set(), name
+    ran = child(
+        PUBLIC_NAMES
+        + """
+options = dist.ProcessGroupNCCL.Options()
+config = options.config
+config.max_p2p_peers = 3
+try: dist.ProcessGroupNCCL._comm_ptr(None)
+except NotImplementedError as error: print(json.dumps([config.max_p2p_peers, str(error)]))
+""",
+        env=SIMULATED["cuda"],
+    )
+    peers, refused = ran.answer
+    assert peers == 3 and refused.startswith("torch.distributed.ProcessGroupNCCL._comm_ptr is not simulated: ")
 
 
 @pytest.mark.parametrize("of_class", ["ProcessGroupNCCL2", "ProcessGroupNCCLLazy"])

@@ -91,7 +91,8 @@ void bind_as(py::module_& module, const char* name) {
 void bind(py::module_& module) {
     py::class_<NcclBackend, Backend, c10::intrusive_ptr<NcclBackend>> group(module,
                                                                             "ProcessGroupNCCL");
-    py::class_<NcclConfig>(group, "NCCLConfig")
+    // With room for the options of a newer torch, which have no effect here (simulate/nccl.py).
+    py::class_<NcclConfig>(group, "NCCLConfig", py::dynamic_attr())
         .def(py::init<>())
         .def_readwrite("blocking", &NcclConfig::blocking)
         .def_readwrite("cga_cluster_size", &NcclConfig::cga_cluster_size)
@@ -106,7 +107,8 @@ void bind(py::module_& module) {
         .def_readwrite("n_channels_per_net_peer", &NcclConfig::n_channels_per_net_peer)
         .def_readwrite("net_name", &NcclConfig::net_name)
         .def_readwrite("comm_name", &NcclConfig::comm_name);
-    py::class_<Options, Backend::Options, c10::intrusive_ptr<Options>>(group, "Options")
+    py::class_<Options, Backend::Options, c10::intrusive_ptr<Options>>(group, "Options",
+                                                                            py::dynamic_attr())
         .def(py::init([](bool high) { return c10::make_intrusive<Options>(high); }),
              py::arg("is_high_priority_stream") = false)
         .def_readwrite("is_high_priority_stream", &Options::is_high_priority_stream)

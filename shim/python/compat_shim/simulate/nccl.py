@@ -6,15 +6,15 @@ import functools
 import hashlib
 import importlib
 import os
+import re
 import weakref
 
 from .. import library as libraries
+from .. import refusal
 
-# Further classes since 2.15, and what makes one in torch.distributed.distributed_c10d.
-_NEWER_GROUPS = {
-    "ProcessGroupNCCL2": "_create_nccl2_process_group",
-    "ProcessGroupNCCLLazy": "_create_nccl_lazy_process_group",
-}
+# The functions of torch.distributed.distributed_c10d that make a group of NCCL.
+_MAKER = re.compile(r"_create_nccl\w*_process_group")
+_GROUP = "ProcessGroupNCCL"
 
 
 def install(torch, library, settings):
@@ -30,9 +30,10 @@ def install(torch, library, settings):
     timeout = datetime.timedelta(minutes=10)  # ProcessGroupNCCL.hpp
     c10d = torch.distributed.distributed_c10d
     native.ProcessGroupNCCL2.Options = native.ProcessGroupNCCL.Options
-    newer = [name for name, maker in _NEWER_GROUPS.items() if hasattr(c10d, maker)]
-    for name in ["ProcessGroupNCCL"] + newer:
-        group = getattr(native, name)
+    for name in _classes(c10d):
+        # Newer ones are like the second: made with options and a device.
+        group = getattr(native, name, native.ProcessGroupNCCL2)
+        _complete(group, getattr(c10d, name, None))
         group.__module__ = "torch.distributed.distributed_c10d"
         _count_steps_with(group, torch, library)
         for module in (torch._C._distributed_c10d, c10d, torch.distributed):
@@ -48,6 +49,36 @@ def install(torch, library, settings):
     # Waits for all enqueued work, also for collectives whose handles nobody waited for.
     torch._C._cuda_synchronize = native.wait_for_all
     return True
+
+
+def _classes(c10d):
+    """The names of the groups' classes in this torch."""
+    makers = [value for name, value in vars(c10d).items() if _MAKER.fullmatch(name)]
+    named = {word for maker in makers for word in maker.__code__.co_names if word.startswith(_GROUP)}
+    return sorted({_GROUP, *named})
+
+
+def _complete(ours, theirs):
+    """Adds members of a build with NCCL that we lack: a number stays, an option can be set and has
+    no effect, and a function is refused."""
+    for name, value in vars(theirs or object).items():
+        if hasattr(ours, name):
+            own = getattr(ours, name)
+            if isinstance(value, type) and own is not value:
+                _complete(own, value)
+        elif isinstance(value, property):
+            setattr(ours, name, None)
+        elif callable(value):
+            setattr(ours, name, _refused(f"torch.distributed.{ours.__name__}.{name}"))
+        else:
+            setattr(ours, name, value)
+
+
+def _refused(symbol):
+    def refusing(*args, **kwargs):
+        refusal.not_simulated(symbol, "NCCL's own library does it", "leave it out")
+
+    return refusing
 
 
 def _hash_tensors(torch, tensors):

@@ -56,6 +56,9 @@ struct Unsimulated {
 // Ops that run on the CPU with a warning, even if the program asked for no fallback.
 [[nodiscard]] std::span<const std::string_view> mps_always_on_cpu() noexcept;
 
+// Dtypes of MPS's tensors, where torch lists them.
+[[nodiscard]] std::span<const c10::ScalarType> mps_tensor_dtypes() noexcept;
+
 // Names of CUDA's own memory settings, beside those of every accelerator.
 [[nodiscard]] std::span<const std::string_view> cuda_allocator_keys() noexcept;
 
@@ -65,6 +68,7 @@ struct Computed;
 struct DispatchName;
 struct Ignored;
 struct MetalKernel;
+struct Taken;
 
 class Accelerator {
   public:
@@ -112,6 +116,7 @@ class Accelerator {
     [[nodiscard]] virtual std::span<const Refusal> refusals() const noexcept;
     [[nodiscard]] virtual std::span<const Computed> computed() const noexcept;
     [[nodiscard]] virtual std::span<const MetalKernel> metal_kernels() const noexcept;
+    [[nodiscard]] virtual std::span<const Taken> taken() const noexcept;
     // Assertions in its kernels (kernels/assertions.h), and the error that the program gets for
     // one. `text` is the assertion's.
     [[nodiscard]] virtual std::span<const Assertion> assertions() const noexcept = 0;
@@ -127,8 +132,10 @@ class Accelerator {
     virtual void check_empty(c10::ScalarType, std::size_t) const {}
     // Throws the driver's error if there is no device `index`.
     [[noreturn]] virtual void refuse_index(int index) const = 0;
-    // Throw upstream's error if no kernel takes an argument, or returns a new tensor, of this kind.
-    virtual void check_argument(c10::ScalarType) const {}
+    // Throw upstream's error if the op's kernel takes no argument, or returns no new tensor, of
+    // this kind.
+    virtual void check_argument(const c10::OperatorHandle&, c10::ArrayRef<c10::IValue> /*values*/,
+                                const at::Tensor&) const {}
     virtual void check_result(std::size_t /*dimensions*/) const {}
     // Throws upstream's error for host tensors passed with a generator of the device.
     virtual void refuse_host_tensors() const = 0;

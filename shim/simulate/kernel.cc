@@ -289,7 +289,8 @@ bool Call::draws_nothing() const {
 
 at::Tensor Call::alias_of(const at::Tensor& tensor, bool written, const Rules* rules) {
     if (!CpuAliases::is_ours(tensor)) return tensor;
-    if (rules) accelerator().check_argument(tensor.scalar_type());
+    if (rules && !rules->takes(tensor.scalar_type()))
+        accelerator().check_argument(op_, values(), tensor);
     if (const auto found = promotion(tensor.scalar_type(), rules);
         found && !falls_back_ && (!promotion_ || c10::isFloatingType(found->narrow)))
         promotion_ = found;

@@ -15,14 +15,15 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "runtime/fork_safe_mutex.h"
 #include "runtime/hooks.h"
 #include "simulate/accelerator.h"
-#include "simulate/kernels/assertions.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
+#include "simulate/kernels/assertions.h"
 #include "simulate/memory.h"
 #include "simulate/native_kernels.h"
 #include "simulate/note.h"
@@ -47,10 +48,13 @@ constexpr bool kPinsOnDevice = before_torch(2, 14);
 // A copy to a host tensor of a dtype with larger elements first converts on the device. Later
 // versions do not, and write nothing for float64.
 constexpr bool kCastsOnDevice = before_torch(2, 14);
-// Major versions of macOS that torch knows. 16 to 25 do not exist.
+// Times are asked of recorded events alone.
+constexpr bool kChecksRecorded = !before_torch(2, 15);
+// Major versions of macOS that torch's hooks know: up to torch 2.15 not 27. 16 to 25 do not exist.
 constexpr std::array<unsigned, 3> kMacos{14, 15, 26};
 
-// aten/src/ATen/native/mps/OperationUtils.mm, getMPSDataType; float64 has a text of its own.
+// Dtypes of MPSGraph (aten/src/ATen/native/mps/OperationUtils.mm, getMPSDataType). float64 has a
+// text of its own.
 bool is_mapped(c10::ScalarType dtype) noexcept {
     switch (dtype) {
         case c10::ScalarType::Float:
@@ -71,6 +75,17 @@ bool is_mapped(c10::ScalarType dtype) noexcept {
         default:
             return false;
     }
+}
+
+// From torch 2.15 on tensors have dtypes that MPSGraph lacks, and that few kernels take.
+bool is_of_tensors(c10::ScalarType dtype) noexcept {
+    const auto listed = mps_tensor_dtypes();
+    return is_mapped(dtype) || std::ranges::find(listed, dtype) != listed.end();
+}
+
+void throw_not_mapped(c10::ScalarType dtype) {
+    TORCH_CHECK_TYPE(false, "Trying to convert ", dtype,
+                     " to the MPS backend but it does not have support for that dtype.");
 }
 
 // The refusal is counted under the dtype's name in its text.
@@ -105,30 +120,45 @@ void refuse(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     run_on_cpu(op, stack);
 }
 
-// The device has only its default stream; to callers, events are numbers.
+// To torch.mps.Event, events are numbers. Texts of aten/src/ATen/mps/MPSEvent.mm.
 class Events {
   public:
-    std::uint32_t acquire() {
+    std::uint32_t acquire(bool timed) {
         const std::lock_guard lock(mutex_);
-        recorded_[++last_] = {};
+        acquired_[++last_] = {.timed = timed, .recorded = {}};
         return last_;
     }
     void release(std::uint32_t id) {
         const std::lock_guard lock(mutex_);
-        recorded_.erase(id);
+        acquired_.erase(id);
     }
     void record(std::uint32_t id) {
         const std::lock_guard lock(mutex_);
-        recorded_[id] = std::chrono::steady_clock::now();
+        acquired_[id].recorded = std::chrono::steady_clock::now();
     }
     double elapsed_ms(std::uint32_t from, std::uint32_t to) {
         const std::lock_guard lock(mutex_);
-        return std::chrono::duration<double, std::milli>(recorded_[to] - recorded_[from]).count();
+        const Event &start = acquired_[from], &end = acquired_[to];
+        TORCH_CHECK(start.timed && end.timed,
+                    "Events were not created with argument 'enable_timing=True'");
+        if constexpr (kChecksRecorded)
+            TORCH_CHECK(start.recorded && end.recorded,
+                        "Both events must be recorded before calculating elapsed time");
+        TORCH_CHECK(end.recorded >= start.recorded, "End event ", to,
+                    " was not recorded after start event ", from);
+        return std::chrono::duration<double, std::milli>(end.recorded.value_or(Time()) -
+                                                         start.recorded.value_or(Time()))
+            .count();
     }
 
   private:
+    using Time = std::chrono::steady_clock::time_point;
+    struct Event {
+        bool timed;
+        std::optional<Time> recorded;
+    };
     ForkSafeMutex mutex_;
-    std::unordered_map<std::uint32_t, std::chrono::steady_clock::time_point> recorded_;
+    std::unordered_map<std::uint32_t, Event> acquired_;
     std::uint32_t last_ = 0;
 };
 
@@ -216,7 +246,7 @@ class MpsHooks final : public at::MPSHooksInterface {
     void profilerStartTrace(const std::string&, bool) const override {}
     void profilerStopTrace() const override {}
 
-    std::uint32_t acquireEvent(bool) const override { return events().acquire(); }
+    std::uint32_t acquireEvent(bool timed) const override { return events().acquire(timed); }
     void releaseEvent(std::uint32_t id) const override { events().release(id); }
     void recordEvent(std::uint32_t id) const override {
         begin_use();
@@ -282,6 +312,7 @@ class Mps final : public Accelerator {
     std::span<const MetalKernel> metal_kernels() const noexcept override {
         return mps_metal_kernels();
     }
+    std::span<const Taken> taken() const noexcept override { return mps_taken(); }
 
     std::span<const Assertion> assertions() const noexcept override { return mps_assertions(); }
     // aten/src/ATen/mps/MPSStream.mm, where the stream has ended the kernels' work
@@ -293,25 +324,29 @@ class Mps final : public Accelerator {
         return mps_computation(op);
     }
 
-    bool has_dtype(c10::ScalarType dtype) const noexcept override { return is_mapped(dtype); }
+    bool has_dtype(c10::ScalarType dtype) const noexcept override { return is_of_tensors(dtype); }
     void check_dtype(c10::ScalarType dtype) const override {
         if (dtype == c10::ScalarType::Double) return refuse_double();
-        if (is_mapped(dtype)) return;
-        simulate::refuse(c10::toString(dtype), [&] {
-            TORCH_CHECK_TYPE(false, "Trying to convert ", dtype,
-                             " to the MPS backend but it does not have support for that dtype.");
-        });
+        if (!is_of_tensors(dtype))
+            simulate::refuse(c10::toString(dtype), [&] { throw_not_mapped(dtype); });
     }
     void check_empty(c10::ScalarType dtype, std::size_t dimensions) const override {
         if (dtype == c10::ScalarType::Double) refuse_double();
         check_result(dimensions);
     }
-    // OperationUtils.mm, scalarToMetalTypeString. Tensors of these dtypes can be made, without a
-    // kernel.
-    void check_argument(c10::ScalarType dtype) const override {
+    void check_argument(const c10::OperatorHandle& op, Values values,
+                        const at::Tensor& tensor) const override {
+        const c10::ScalarType dtype = tensor.scalar_type();
         if (is_mapped(dtype)) return;
         // float64 tensors exist only if their refusal was not raised.
         if (dtype == c10::ScalarType::Double && keeps_going()) return;
+        if (is_of_tensors(dtype))
+            return simulate::refuse(c10::toString(op.operator_name()), [&] {
+                refuse_missing_kernel(op, values, tensor, c10::toString(dtype));
+                throw_not_mapped(dtype);
+            });
+        // OperationUtils.mm, scalarToMetalTypeString. Tensors of these dtypes can be made, without
+        // a kernel.
         simulate::refuse(c10::toString(dtype),
                          [&] { TORCH_CHECK(false, "Undefined type ", dtype); });
     }

@@ -2,7 +2,8 @@
 Kernels that no CPU kernel can compute have a table of their own.
 
 It reads native_functions.yaml of the target torch with that torch's own torchgen, which needs
-PyYAML. From a header of that torch it reads the names of the settings of CUDA's allocator.
+PyYAML. From headers of that torch it reads the names of the settings of CUDA's allocator, and the dtypes of
+MPS's tensors.
 CMakeLists.txt runs it.
 """
 
@@ -158,13 +159,24 @@ class Table:
                     yield name, function, key
 
 
+def header(path):
+    """The text of a header of the target torch, without comments; empty if it has none."""
+    file = pathlib.Path(torchgen.__file__).parents[1] / "torch" / "include" / path
+    return re.sub("//.*", "", file.read_text(encoding="utf-8") if file.exists() else "")
+
+
 def allocator_keys():
     """Names of the settings that are CUDA's own; none before torch 2.10, which checks no names here."""
-    torch = pathlib.Path(torchgen.__file__).parents[1] / "torch"
-    header = torch / "include" / "c10" / "cuda" / "CUDAAllocatorConfig.h"
-    text = re.sub("//.*", "", header.read_text(encoding="utf-8") if header.exists() else "")
-    keys = re.search(r"unordered_set<std::string> keys\{([^}]*)\}", text)
+    keys = re.search(
+        r"unordered_set<std::string> keys\{([^}]*)\}", header("c10/cuda/CUDAAllocatorConfig.h")
+    )
     return ast.literal_eval(f"({keys[1]},)") if keys else ()
+
+
+def tensor_dtypes():
+    """Dtypes of MPS's tensors, as it lists them for torch.accelerator.get_device_capability(); none
+    before torch 2.12, which lists none."""
+    return re.findall(r"kIndex_(\w+)", header("ATen/mps/MPSGuardImpl.h"))
 
 
 def strings(name, texts):
@@ -197,6 +209,10 @@ def main():
         lines += [f"constexpr Unsimulated k_{accelerator}_unsimulated[] = {{", *rows, "};", ""]
     lines.append(strings("k_always_on_cpu", list(table.always_on_cpu())))
     lines.append(strings("k_allocator_keys", allocator_keys()))
+    dtypes = [f"c10::ScalarType::{each}" for each in tensor_dtypes()]
+    lines.append(
+        f"constexpr std::array<c10::ScalarType, {len(dtypes)}> k_tensor_dtypes{{{', '.join(dtypes)}}};"
+    )
     lines += ["", "}  // namespace", ""]
     for accelerator in ACCELERATORS:
         lines += [
@@ -207,6 +223,9 @@ def main():
         ]
     for function, table in (("mps_always_on_cpu", "k_always_on_cpu"), ("cuda_allocator_keys", "k_allocator_keys")):
         lines.append(f"std::span<const std::string_view> {function}() noexcept {{ return {table}; }}")
+    lines.append(
+        "std::span<const c10::ScalarType> mps_tensor_dtypes() noexcept { return k_tensor_dtypes; }"
+    )
     lines += ["", "}  // namespace compat::shim::simulate", ""]
     with open(output, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))

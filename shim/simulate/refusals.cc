@@ -49,6 +49,8 @@ std::string_view metal_type(c10::ScalarType dtype) {
             return "half2";
         case c10::ScalarType::ComplexFloat:
             return "float2";
+        case c10::ScalarType::Float8_e4m3fn:
+            return "float8_e4m3fn";
         default:
             return "undefined";
     }
@@ -133,6 +135,8 @@ std::span<const Ignored> Accelerator::ignored() const noexcept { return {}; }
 
 std::span<const MetalKernel> Accelerator::metal_kernels() const noexcept { return {}; }
 
+std::span<const Taken> Accelerator::taken() const noexcept { return {}; }
+
 Rules::Rules(std::span<const Refusal> refusals, std::span<const Computed> computed,
              std::string_view op, const c10::FunctionSchema& schema) {
     for (const Refusal& rule : std::ranges::equal_range(refusals, op, {}, &Refusal::op)) {
@@ -147,6 +151,8 @@ Rules::Rules(std::span<const Refusal> refusals, std::span<const Computed> comput
     }
     computed_ =
         std::span<const Computed>(std::ranges::equal_range(computed, op, {}, &Computed::op));
+    for (const Taken& row : std::ranges::equal_range(accelerator().taken(), op, {}, &Taken::op))
+        taken_ |= row.dtypes;
 }
 
 void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
@@ -171,6 +177,22 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
     }
 }
 
+namespace {
+
+constexpr std::string_view kMissing = "Failed to create function state object for: ";
+
+// The kernel that a rule of the op names for some dtype; empty if none does.
+std::string_view kernel_in_rules(const c10::OperatorHandle& op) {
+    const std::string name = name_in_rules(op.schema());
+    for (const Refusal& rule :
+         std::ranges::equal_range(accelerator().refusals(), name, {}, &Refusal::op))
+        if (rule.text.starts_with(kMissing) && !rule.condition)
+            return rule.text.substr(kMissing.size());
+    return {};
+}
+
+}  // namespace
+
 void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
                            c10::ArrayRef<at::Tensor> given, std::string_view dtype) {
     std::string_view name = op.schema().name();
@@ -182,11 +204,12 @@ void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
         return c10::toString(tensor.scalar_type()) == dtype;
     };
     const auto tensor = std::ranges::find_if(given, named_so);
-    if (found.empty() || tensor == given.end()) return;
+    if (tensor == given.end()) return;
+    std::string kernel(found.empty() ? kernel_in_rules(op) : found.front().name);
+    if (kernel.empty()) return;
     const bool dense = std::ranges::all_of(given, [&](const at::Tensor& each) {
         return each.is_contiguous() && each.sizes() == given[0].sizes();
     });
-    std::string kernel(found.front().name);
     replace_all(kernel, "{metal}", metal_type(tensor->scalar_type()));
     replace_all(kernel, "{layout}", dense ? "dense" : "strided");
     if (const c10::IValue* dim = named(op.schema(), values, "dim"); dim && dim->isInt())
@@ -195,7 +218,7 @@ void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
             dim->toInt() == -1 || dim->toInt() == tensor->dim() - 1 ? "innermost" : "outer");
     const c10::IValue* narrow = named(op.schema(), values, "out_int32");
     replace_all(kernel, "{index}", narrow && narrow->toBool() ? "int" : "long");
-    TORCH_CHECK(false, "Failed to create function state object for: ", kernel);
+    TORCH_CHECK(false, kMissing, kernel);
 }
 
 std::string name_in_rules(const c10::FunctionSchema& schema) {
@@ -300,6 +323,10 @@ std::optional<at::Tensor> maybe(const c10::IValue& value) {
     return is_tensor(value) ? std::optional(value.toTensor()) : std::nullopt;
 }
 
+bool one_of(at::ScalarType dtype, std::initializer_list<at::ScalarType> dtypes) {
+    return std::ranges::find(dtypes, dtype) != dtypes.end();
+}
+
 bool powers_of_two(const std::vector<std::int64_t>& sizes) {
     return std::ranges::all_of(sizes, [](std::int64_t size) { return (size & (size - 1)) == 0; });
 }
@@ -307,6 +334,12 @@ bool powers_of_two(const std::vector<std::int64_t>& sizes) {
 double as_printed(const at::Tensor& value) {
     const auto number = value.item<double>();
     return std::isnan(number) ? std::abs(number) : number;
+}
+
+bool rows_begin_at(const at::Tensor& matrix, std::int64_t multiple) {
+    if (matrix.stride(0) != 1 && matrix.stride(1) != 1) return true;
+    const std::int64_t leading = matrix.stride(matrix.stride(1) == 1 ? 0 : 1);
+    return matrix.storage_offset() % multiple == 0 && leading % multiple == 0;
 }
 
 bool selects_sparse(const at::Tensor& tensor, std::int64_t dim) {

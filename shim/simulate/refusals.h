@@ -73,6 +73,12 @@ struct MetalKernel {
     std::string_view op, name;  // the op without overload
 };
 
+// Dtypes that few kernels have: an op without such a row refuses them.
+struct Taken {
+    std::string_view op;
+    std::uint64_t dtypes;  // bits
+};
+
 // The name by which an op's kernel refuses a dtype, if no rule has it: AT_DISPATCH's in its source.
 struct DispatchName {
     std::string_view op, name;
@@ -91,6 +97,7 @@ struct Ignored {
 [[nodiscard]] std::span<const Refusal> mps_refusals() noexcept;
 [[nodiscard]] std::span<const Computed> mps_computed() noexcept;
 [[nodiscard]] std::span<const MetalKernel> mps_metal_kernels() noexcept;
+[[nodiscard]] std::span<const Taken> mps_taken() noexcept;
 [[nodiscard]] std::span<const Refusal> cuda_refusals() noexcept;
 [[nodiscard]] std::span<const Computed> cuda_computed() noexcept;
 
@@ -105,6 +112,10 @@ class Rules {
         if (!refusals_.empty()) check_each(op, values);
     }
     [[nodiscard]] const Computed* computed(c10::ScalarType dtype) const noexcept;
+    // Whether the op has a row for this dtype among those that few kernels have.
+    [[nodiscard]] bool takes(c10::ScalarType dtype) const noexcept {
+        return (taken_ & bit(dtype)) != 0;
+    }
 
   private:
     struct Bound {
@@ -115,10 +126,11 @@ class Rules {
 
     c10::SmallVector<Bound, 1> refusals_;
     std::span<const Computed> computed_;
+    std::uint64_t taken_ = 0;
 };
 
-// MetalShaderLibrary's error for a dtype, if the op looks its kernel up; nothing otherwise. `given`
-// are the call's tensors on the device.
+// MetalShaderLibrary's error for a dtype, if the op looks its kernel up, or if a rule says so for
+// another dtype; nothing otherwise. `given` are the call's tensors on the device.
 void refuse_missing_kernel(const c10::OperatorHandle& op, Values values,
                            c10::ArrayRef<at::Tensor> given, std::string_view dtype);
 
@@ -136,10 +148,14 @@ namespace conditions {
 
 // For `requires`. An undefined optional tensor becomes nullopt.
 std::optional<at::Tensor> maybe(const c10::IValue& value);
+bool one_of(at::ScalarType dtype, std::initializer_list<at::ScalarType> dtypes);
 bool powers_of_two(const std::vector<std::int64_t>& sizes);
 bool same_dtypes(std::initializer_list<std::vector<at::Tensor>> lists);
 // The one element, as CUDA prints it: a NaN has no sign.
 double as_printed(const at::Tensor& value);
+// Whether each row or column, along which elements lie side by side, begins at a multiple in
+// memory.
+bool rows_begin_at(const at::Tensor& matrix, std::int64_t multiple);
 // Whether `dim` exists and is one whose indices a COO tensor stores.
 bool selects_sparse(const at::Tensor& tensor, std::int64_t dim);
 // The sizes of a Fourier transform along `dims`; `last`: the size along the last one, if it

@@ -4,6 +4,8 @@ before those that were found by trial (cuda_dtypes.json beside them). A rule fou
 for an op in all its forms. It holds for calls with elements whose other tensors and numbers do not
 widen the dtype.
 
+`taken` lists the ops whose kernels take a dtype that the others refuse.
+
 `alerts` are rules for deterministic mode. There torch raises or warns that the name `alert` "does
 not have a deterministic implementation". `asserts` list the errors of CPU kernels that are
 assertions on the device.
@@ -339,6 +341,14 @@ def metal_kernels(rules):
                 yield op, f'    {{"{op}", {quoted(rule["kernel"].replace("{op}", op))}}},'
 
 
+def taken(rules, functions):
+    for section in rules.get("taken", ()):
+        for rule in section["rules"]:
+            for op in rule["ops"]:
+                for name in names(functions, op):
+                    yield name, f'    {{"{name}", {mask(rule["dtypes"])}}},'
+
+
 def assertions(rules, functions):
     version = target()
     for section in rules["asserts"]:
@@ -391,6 +401,7 @@ def main():
     looked_up = list(metal_kernels(rules))
     if looked_up:
         lines += table("MetalKernel", f"k_{device}_metal_kernels", looked_up)
+        lines += table("Taken", f"k_{device}_taken", list(taken(rules, functions)))
     lines += ["}  // namespace", ""]
     lines += [
         f"std::span<const Refusal> {device}_refusals() noexcept {{ return {refused}; }}",
@@ -403,6 +414,9 @@ def main():
         lines.append(
             f"std::span<const MetalKernel> {device}_metal_kernels() noexcept "
             f"{{ return k_{device}_metal_kernels; }}"
+        )
+        lines.append(
+            f"std::span<const Taken> {device}_taken() noexcept {{ return k_{device}_taken; }}"
         )
     lines += ["", "}  // namespace compat::shim::simulate", ""]
     with open(output, "w", encoding="utf-8") as file:

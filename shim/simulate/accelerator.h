@@ -192,6 +192,8 @@ void begin_use();
 // Throws if there is no such device; returns the previous one.
 int exchange_device(int index);
 void check_index(int index);
+// All work of a device has ended already. Throws if it is lost (kernels/assertions.h).
+void synchronize_device();
 // `device`, with this thread's current index if it has none.
 [[nodiscard]] c10::Device with_index(c10::Device device) noexcept;
 

@@ -27,6 +27,7 @@
 #include "simulate/memory.h"
 #include "simulate/note.h"
 #include "simulate/tensors_of.h"
+#include "simulate/trace/trace.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -93,6 +94,8 @@ class Call {
     void check_drawn();
     void choose_results_device();
     [[nodiscard]] Values values() const { return Values(stack_).slice(base_, arguments_.size()); }
+    // Tells the trace if the device's kernel has the host wait.
+    void trace_wait(const Operator& row, bool waits);
     // Makes dtypes and errors the CPU's instead of the device's.
     void fall_back() { falls_back_ = true; }
     void to_cpu(const Rules* rules);
@@ -230,6 +233,20 @@ void Call::choose_results_device() {
         break;
     }
     aliases_.results_go_to(results_);
+}
+
+// Indices wait only for a mask, whose elements they count, and repeat_interleave only without the
+// size of its result.
+void Call::trace_wait(const Operator& row, bool waits) {
+    if (row.check == Check::indices) {
+        waits = false;
+        each_tensor(value(1), [&](const at::Tensor& index) {
+            waits |= index.scalar_type() == at::kBool || index.scalar_type() == at::kByte;
+        });
+    }
+    for (std::size_t i = 0; waits && i < arguments_.size(); ++i)
+        waits = op_.schema().arguments()[i].name() != "output_size" || value(i).isNone();
+    if (waits && !results_.is_cpu()) trace_host_wait(results_);
 }
 
 void Call::to_cpu(const Rules* rules) {
@@ -403,6 +420,7 @@ Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
       draws_(has_generator(arguments_)),
       seeded_(draws_without_generator(op, arguments_)),
       divides_(divides(row.name)),
+      waits_(op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape)),
       computation_(accelerator().computation(row.name)) {
     for (const Ignored& each : accelerator().ignored())
         for (std::size_t i = 0; each.op == row.name && i < arguments_.size(); ++i)
@@ -419,6 +437,7 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
         if (draws_) call.check_drawn();
     });
     call.choose_results_device();
+    if (is_traced()) call.trace_wait(row_, waits_);
     call.to_cpu(&rules_);
     call.run(seeded_, row_.key == accelerator().keys().dense, divides_, computation_);
     call.to_device();

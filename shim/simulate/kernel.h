@@ -36,6 +36,7 @@ class Kernel final : public c10::OperatorKernel {
     bool draws_;               // has a Generator argument
     bool seeded_;              // draws random numbers and has no Generator argument
     bool divides_;             // divides integers (kernels/zero_division.h)
+    bool waits_;               // the host reads what it computes, such as a size
     Computation computation_;  // null: the CPU's kernel
 };
 

@@ -17,6 +17,8 @@
 #include "runtime/host_memory.h"
 #include "simulate/accelerator.h"
 #include "simulate/kernels/assertions.h"
+#include "simulate/trace/blocks.h"
+#include "simulate/trace/trace.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -39,12 +41,14 @@ Device& at(int index) { return devices()[static_cast<std::size_t>(index)]; }
 struct Block {
     c10::DataPtr own;   // allocated for the device,
     c10::Storage host;  // or adopted from this
+    const void* data = nullptr;
     std::int64_t bytes = 0;
     int device = 0;
 };
 
 void release(void* context) {
     const std::unique_ptr<Block> block(static_cast<Block*>(context));
+    if (block->bytes > 0) trace_deallocation(block->data);
     at(block->device).bytes.remove(block->bytes);
     if (block->bytes > 0) at(block->device).blocks.remove(1);
 }
@@ -52,7 +56,11 @@ void release(void* context) {
 c10::DataPtr counted(void* data, std::unique_ptr<Block> block) {
     Device& device = at(block->device);
     device.bytes.add(block->bytes);
-    if (block->bytes > 0) device.blocks.add(1);
+    block->data = data;
+    if (block->bytes > 0) {
+        device.blocks.add(1);
+        trace_allocation(data);
+    }
     const c10::Device place = accelerator().device(block->device);
     return {data, block.release(), &release, place};
 }
@@ -91,6 +99,8 @@ c10::DataPtr from_host(c10::Allocator& host, std::size_t bytes, int index) {
     if (bytes >= kLarge && static_cast<std::int64_t>(bytes) > host_memory().free)
         refuse_for_host(bytes, index);
     try {
+        if (bytes > 0 && is_traced())
+            return traced_memory(host, static_cast<std::size_t>(rounded(bytes)), index);
         return host.allocate(bytes);
     } catch (const c10::Error&) {
         refuse_for_host(bytes, index);
@@ -118,7 +128,9 @@ class Allocator final : public DeviceAllocator {
     }
     bool initialized() override { return true; }
     void emptyCache(MempoolId) override { check_not_lost(); }
-    void recordStream(const c10::DataPtr&, c10::Stream) override {}
+    void recordStream(const c10::DataPtr& memory, c10::Stream stream) override {
+        record_on_stream(memory.get(), stream.id());
+    }
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
         const DeviceFigures figures = device_figures(index);
         return device_stats(figures.bytes, figures.blocks);
@@ -145,12 +157,20 @@ class HostAllocator final : public c10::Allocator {
         check_limit(rounded(bytes), kernels_device);
         return from_host(*own_, bytes, kernels_device);
     }
-    c10::DeleterFnPtr raw_deleter() const override { return own_->raw_deleter(); }
+    // With a trace, of what was allocated with and without it.
+    c10::DeleterFnPtr raw_deleter() const override {
+        return is_traced() ? &free_either : own_->raw_deleter();
+    }
     void copy_data(void* to, const void* from, std::size_t bytes) const override {
         own_->copy_data(to, from, bytes);
     }
 
   private:
+    static void free_either(void* data) {
+        const auto* self = static_cast<const HostAllocator*>(c10::GetCPUAllocator());
+        if (!free_traced(data)) self->own_->raw_deleter()(data);
+    }
+
     c10::Allocator* own_;
 };
 

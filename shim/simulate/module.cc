@@ -25,6 +25,7 @@
 #include "simulate/memory.h"
 #include "simulate/mps.h"
 #include "simulate/note.h"
+#include "simulate/trace/blocks.h"
 
 namespace py = pybind11;
 
@@ -127,6 +128,16 @@ PYBIND11_MODULE(_compat_simulate, module) {
             return exchange_stream(accelerator().device(device), stream);
         },
         py::arg("device"), py::arg("stream"));
+    module.def("synchronize_device", torch::wrap_pybind_function(&synchronize_device));
+    // As TracedBlock; None outside all blocks.
+    module.def(
+        "traced_block",
+        [](std::uintptr_t address) -> py::object {
+            const auto block = traced_block(address);
+            if (!block) return py::none();
+            return py::make_tuple(block->begin, block->is_recycled, block->recorded);
+        },
+        py::arg("address"));
     module.def("resize_storage", torch::wrap_pybind_function(&resize_storage), py::arg("tensor"),
                py::arg("bytes"));
     module.def("needs_init_again",

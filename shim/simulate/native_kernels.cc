@@ -18,6 +18,8 @@
 #include "simulate/kernel.h"
 #include "simulate/memory.h"
 #include "simulate/note.h"
+#include "simulate/trace/blocks.h"
+#include "simulate/trace/trace.h"
 
 // Exported by libtorch_cpu, some without a public header. They change only a tensor's metadata, on
 // any device.
@@ -107,13 +109,20 @@ void saturate_if_needed(const Tensor& to, const Tensor& from) {
     if (to.scalar_type() == at::kLong) saturate<std::int64_t>(to, from);
 }
 
-Tensor& copy_(Tensor& self, const Tensor& source, bool) {
+Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
     begin_kernel();
     const bool ours = CpuAliases::is_ours(self);
     // A process that keeps going has recorded the refusal of this tensor before.
     if (ours && self.scalar_type() != source.scalar_type() && !keeps_going())
         accelerator().check_dtype(self.scalar_type());
     if (!ours) accelerator().check_host_copy(self, source);
+    // As ATen/native/cuda/Copy.cu: streams of two devices wait for each other, before and after.
+    const bool moves = is_traced() && self.numel() > 0 && self.device() != source.device();
+    const bool between_devices = moves && ours && CpuAliases::is_ours(source);
+    if (between_devices)
+        trace_wait_between(source.device(), self.device());
+    else if (moves && !non_blocking)
+        trace_host_wait(ours ? self.device() : source.device());
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     CpuAliases aliases(ours ? self.device() : source.device());
     Tensor to = aliases.to_cpu(self);
@@ -125,6 +134,7 @@ Tensor& copy_(Tensor& self, const Tensor& source, bool) {
         aliases.adopt_resized();
         aliases.write_back(self, to);
     }
+    if (between_devices) trace_wait_between(self.device(), source.device());
     return self;
 }
 
@@ -206,7 +216,9 @@ Tensor nested_attention(const Tensor& query, const Tensor& key, const Tensor& va
     return kernel(query, key, value, mask, dropout, causal, scale, grouped);
 }
 
-void record_stream(Tensor&, c10::Stream) {}
+void record_stream(Tensor& self, c10::Stream stream) {
+    record_on_stream(self.storage().data(), stream.id());
+}
 
 }  // namespace
 

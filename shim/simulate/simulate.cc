@@ -18,6 +18,8 @@
 #include "simulate/kernels/assertions.h"
 #include "simulate/memory.h"
 #include "simulate/native_kernels.h"
+#include "simulate/trace/blocks.h"
+#include "simulate/trace/trace.h"
 
 namespace compat::shim::simulate {
 namespace {
@@ -39,24 +41,52 @@ class SimulatedGuard final : public Guard {
     SimulatedGuard() : Guard(accelerator().type()) {}
     int current() const noexcept override { return current_device(); }
     int exchange(int index) const override { return exchange_device(index); }
+    c10::Stream getNewStream(c10::Device device, int priority) const override {
+        if (!accelerator().traits().serves_cuda) return Guard::getNewStream(device, priority);
+        device = simulate::with_index(device);
+        return c10::Stream(c10::Stream::UNSAFE, device, pooled_stream(device.index(), priority));
+    }
+    c10::Stream getStreamFromGlobalPool(c10::Device device, bool high) const override {
+        return getNewStream(device, high ? -1 : 0);
+    }
     // A device whose kernel's assertion failed answers nothing.
     bool queryStream(const c10::Stream& stream) const override {
         check_not_lost();
         return Guard::queryStream(stream);
     }
-    void synchronizeStream(const c10::Stream&) const override { check_not_lost(); }
-    void synchronizeDevice(c10::DeviceIndex) const override { check_not_lost(); }
+    void synchronizeStream(const c10::Stream& stream) const override {
+        check_not_lost();
+        trace_stream_synchronization(stream.id());
+    }
+    void synchronizeDevice(c10::DeviceIndex) const override { synchronize_device(); }
     void record(void** event, const c10::Stream& stream, c10::DeviceIndex index,
                 c10::EventFlag flag) const override {
         check_not_lost();
+        const bool is_new = !*event;
         Guard::record(event, stream, index, flag);
+        if (is_new) trace_event_creation(*event);
+        trace_event_record(*event, stream.id());
     }
-    void block(void*, const c10::Stream&) const override { check_not_lost(); }
+    void block(void* event, const c10::Stream& stream) const override {
+        check_not_lost();
+        if (event) trace_event_wait(event, stream.id());
+    }
     bool queryEvent(void* event) const override {
         check_not_lost();
         return Guard::queryEvent(event);
     }
-    void synchronizeEvent(void*) const override { check_not_lost(); }
+    void synchronizeEvent(void* event) const override {
+        check_not_lost();
+        if (event) trace_event_synchronization(event);
+    }
+    void recordDataPtrOnStream(const c10::DataPtr& memory,
+                               const c10::Stream& stream) const override {
+        record_on_stream(memory.get(), stream.id());
+    }
+    void destroyEvent(void* event, c10::DeviceIndex index) const noexcept override {
+        if (event) trace_event_deletion(event);
+        Guard::destroyEvent(event, index);
+    }
     // Autograd has one thread for each device; without it a backward pass on the device cannot run.
     c10::DeviceIndex deviceCount() const noexcept override {
         return static_cast<c10::DeviceIndex>(device_count());
@@ -144,6 +174,11 @@ void check_index(int index) {
 int exchange_device(int index) {
     check_index(index);
     return std::exchange(current, index);
+}
+
+void synchronize_device() {
+    check_not_lost();
+    trace_device_synchronization();
 }
 
 c10::Device with_index(c10::Device device) noexcept {

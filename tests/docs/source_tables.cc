@@ -101,7 +101,7 @@ Rows device_events() {
          at != std::sregex_iterator(); ++at)
         rows.push_back({code((*at)[1].str()), kProse});
     for (const auto& kind :
-         names_in({"shim/python/compat_shim/record.py"}, R"x(PLATFORM = "(\w+)")x"))
+         names_in({"shim/python/compat_shim/record.py"}, R"x((?:PLATFORM|RACE) = "(\w+)")x"))
         rows.push_back({code(kind), kProse});
     return rows;
 }

@@ -13,6 +13,7 @@ from . import appending, default_device, hosts, library, patching, record, setti
 from .cuda import names, tables
 from .redirect.redirection import Redirection
 from .simulate import devices as simulated_devices
+from .simulate import races
 
 # Held during activation. Its holder imports nothing that another activation could be importing.
 _activating = threading.RLock()
@@ -65,6 +66,8 @@ def _finish(torch):
         simulated_devices.finish(torch, state.simulator)
         if _settings.keep_going:
             simulated_devices.let_numpy_read(state.library, state.simulator.simulated())
+        if _settings.kind.serves_cuda:
+            races.follow(state.simulator, _internal_prefixes(torch.version))
     if _redirection:
         _redirection.finish(torch)
     if _settings.default_target:

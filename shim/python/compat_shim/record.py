@@ -10,7 +10,9 @@ import threading
 from . import appending, state
 
 FORMAT = 1
-PLATFORM = "platform"  # the kind that is counted here; the others are in record/recorder.h
+# The kinds that are counted here; the others are in record/recorder.h.
+PLATFORM = "platform"
+RACE = "race"
 # The running test, for the processes that it starts. It is never removed, only emptied: that moves
 # the environment of C, which other threads may be reading.
 _VARIABLE = b"TORCHDEVICE_TEST"
@@ -99,16 +101,23 @@ def _take_kernels():
 
 def note(kind, op, frame):
     """Count what the recorder does not see, called from `frame`. It may be before torch is there."""
-    site = (_test, kind, op, frame.f_code.co_filename, frame.f_lineno)
+    note_at(kind, op, frame.f_code.co_filename, frame.f_lineno)
+
+
+def note_at(kind, op, file, line, message=None):
+    """`file` None: no line of the program."""
+    site = (_test, kind, op, file, line, message)
     _noted[site] = _noted.get(site, 0) + 1
 
 
 def _noted_rows():
     """The counts of `note` as rows, each with its test."""
     return [
-        (test, {"kind": kind, "op": op, "from": None, "to": None, "file": _text(file), "line": line, "count": count})
-        for (test, kind, op, file, line), count in list(_noted.items())
-    ]
+        (test, {"kind": kind, "op": op, "from": None, "to": None,
+                **({"message": _text(message)} if message else {}),
+                "file": file and _text(file), "line": line, "count": count})
+        for (test, kind, op, file, line, message), count in list(_noted.items())
+    ]  # fmt: skip
 
 
 def flush(closing=()):

@@ -12,6 +12,7 @@ _PARTS = (
     (("redirect", "fold", "override"), "request", "redirected"),
     (("fallback",), "call", "fell back to the CPU"),
     (("refusal",), "call", "refused"),
+    ((record.RACE,), "race", "between CUDA streams"),
     (("stub",), "call", "answered without effect"),
     ((record.PLATFORM,), "question", "asked about the system"),
 )

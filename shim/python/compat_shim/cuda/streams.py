@@ -29,8 +29,9 @@ def stream_base(torch_stream, library, devices):
             if stream_ptr:
                 stream_id = known_stream(library, stream_ptr)
             elif not (stream_id or device_index or device_type):
-                stream_id = library.new_stream(priority)
-                device_index = devices.current()
+                return torch_stream.__new__(
+                    cls, device=f"cuda:{devices.current()}", priority=priority
+                )
             return torch_stream.__new__(
                 cls, stream_id=stream_id, device_index=device_index, device_type=CUDA_TYPE
             )

@@ -39,13 +39,13 @@ class Device:
         if torch.distributed.is_available() and not nccl.install(torch, self._library, self._settings):
             process_groups.apply(torch, functools.partial(self._library.note, "stub"))
         _report_assertions(self._simulator)
+        _wait_for_the_device(self._simulator)
         # Between devices that NCCL does not connect, as where two tensors are on one device.
         torch.cuda.nccl.is_available = lambda tensors: False
 
 
 # Beside what asks through the device's guard (simulate/simulate.cc).
 _ASKS_THE_DEVICE = (
-    ("torch._C", "_cuda_synchronize"),
     ("torch._C", "_cuda_emptyCache"),
     ("torch._C._cudart", "cudaMemGetInfo"),
     ("torch._C._CudaEventBase", "elapsed_time"),
@@ -64,6 +64,17 @@ def _report_assertions(simulator):
 
     for owner, name in _ASKS_THE_DEVICE:
         patching.patch(owner, name, checked)
+
+
+def _wait_for_the_device(simulator):
+    def synchronizing(wait_for_collectives):
+        def synchronize():
+            wait_for_collectives()
+            simulator.synchronize_device()
+
+        return synchronize
+
+    patching.patch("torch._C", "_cuda_synchronize", synchronizing)
 
 
 def _resized_storages(torch, simulator):

@@ -75,6 +75,21 @@ def test_names_are_resolved_through_imports(python, tmp_path, code, found):
     assert names in ([], [found], [found, found]) and bool(names) == bool(found)
 
 
+@pytest.mark.parametrize("code", [
+    "class A[T: torch.cuda.Stream]: ...",        # from Python 3.12 on
+    "def f[T = torch.cuda.Stream](x: T): ...",   # 3.13
+    "f(t'{torch.cuda.Stream()} of {name:cuda}')",  # 3.14
+    "[*torch.cuda.Stream() for x in y]",         # 3.15
+    "lazy from torch import cuda\ncuda.Stream()",
+])
+def test_the_syntax_of_newer_pythons_is_searched(python, tmp_path, code):
+    (tmp_path / "code.py").write_text("import torch\n" + code)
+    out = scan(python, tmp_path, "code.py")
+    if out["unread"]:
+        pytest.skip("this Python does not parse it")
+    assert [s["symbol"] for s in out["sites"] if s["category"] != "imports"] == ["torch.cuda.Stream"]
+
+
 @pytest.mark.parametrize("code, category, action", [
     ("x.to('cuda')", "device strings", "replace"),
     ("torch.zeros(1, device='cuda')", "device strings", "replace"),

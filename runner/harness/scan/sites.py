@@ -112,7 +112,7 @@ class Finder(ast.NodeVisitor):
     def visit_FunctionDef(self, node):
         arguments = node.args
         before = self.guarded
-        for part in [*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)]:
+        for part in [*node.decorator_list, *type_parameters(node), *arguments.defaults, *filter(None, arguments.kw_defaults)]:
             self.visit(part)
             self.guarded = self.guarded or guards.skipped_without_cuda(part, self.resolve)
         for argument in ast.walk(arguments):
@@ -127,7 +127,7 @@ class Finder(ast.NodeVisitor):
 
     def visit_ClassDef(self, node):
         before = self.guarded
-        for part in [*node.decorator_list, *node.bases, *node.keywords]:
+        for part in [*node.decorator_list, *type_parameters(node), *node.bases, *node.keywords]:
             self.visit(part)
             self.guarded = self.guarded or guards.skipped_without_cuda(part, self.resolve)
         self.in_scope(node, lambda: self.visit_body(node.body))
@@ -359,6 +359,10 @@ def edits(site):
 def _argument(node):
     """The argument of torch.device(…), else the node itself."""
     return node.args[0] if isinstance(node, ast.Call) and node.args else node
+
+
+def type_parameters(node):
+    return getattr(node, "type_params", [])  # from Python 3.12 on
 
 
 def _is_module(node):

@@ -403,6 +403,14 @@ def test_log_and_status_match_plain_unittest(python, root, file):
     assert result.status == status
 
 
+def test_colours_stay_in_the_log(python, root):
+    support.copy_suite("unittest", root)
+    result = run(python, "unittest", root, "tests/test_states.py", env={"FORCE_COLOR": "1"})
+    failures = [line["failure"] for line in result.of("end") if line.get("failure")]
+    assert len(failures) > 5
+    assert not any("\x1b" in failure["traceback"] for failure in failures)
+
+
 def test_verdicts_match_plain_unittest(python, root):
     support.copy_suite("unittest", root)
     path = "tests/test_states.py"

@@ -231,6 +231,7 @@ def _look_like_python_m(spec, root):
     if spec is not None:
         main = sys.modules["__main__"]
         main.__spec__, main.__file__, main.__package__ = spec, spec.origin, spec.parent
+        main.__loader__ = spec.loader  # Python 3.15 warns in tracebacks if the two differ
 
 
 def _dump_stacks_to(fd):

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib.util
 import os
+import re
 import sys
 import unittest
 from unittest.case import _SubTest
@@ -27,6 +28,8 @@ IN_PYTHON = True
 
 # Bound at import: the suite's patches must not reach it.
 _suppress = contextlib.suppress
+
+_without_colours = functools.partial(re.compile(r"\x1b\[[\d;]*m").sub, "")
 
 # Characters kept of the framework's output: enough for its summary lines.
 _TAIL = 1000
@@ -372,7 +375,7 @@ class _Result(unittest.TextTestResult):
         before, text = len(reports), None
         try:
             add(*args)
-            text = reports[-1][1] if len(reports) > before else None
+            text = _without_colours(reports[-1][1]) if len(reports) > before else None
         finally:
             notify(text)
 

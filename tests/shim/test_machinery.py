@@ -15,8 +15,6 @@ GROUPS = (
 )  # fmt: skip
 # Groups whose cases return an answer for each ask().
 ASKING = ("threads", "forks", "fresh")
-# Fresh processes that are, half of them, a fork server's, which serves more than one test.
-WITH_FORK_SERVER = {"processes", "process_executors", "workers"}
 
 
 @pytest.fixture(scope="module")
@@ -70,14 +68,6 @@ def counted(child, **wanted):
 @pytest.mark.parametrize("group, name, asks", [case for case in CASES if case[0] in ASKING])
 def test_every_request_is_counted_on_its_line(groups, group, name, asks):
     without, under = groups(group)
-    times = len(without.answer[name]["returned"]) 
-    if group == "fresh" and name in WITH_FORK_SERVER:
-        times //= 2
+    times = len(without.answer[name]["returned"])
     assert len(ASKING_LINES) == 7
     assert counted(under, test=name) == dict.fromkeys(ASKING_LINES, times)
-
-
-def test_requests_under_a_fork_server_belong_to_no_test(groups):
-    without, under = groups("fresh")
-    times = sum(len(without.answer[name]["returned"]) // 2 for name in WITH_FORK_SERVER)
-    assert counted(under, test=None) == dict.fromkeys(ASKING_LINES, times)

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 
-from . import appending, importing, settings, state
+from . import appending, fork_servers, importing, settings, state
 from .simulate import mac
 
 
@@ -20,6 +20,7 @@ def install():
         atexit.register(_at_exit)
         say_that_we_watch()
         mac.install()
+        fork_servers.install()
     if "torch" in sys.modules:
         _activate_late()
 

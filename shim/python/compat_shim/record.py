@@ -41,7 +41,7 @@ def start(path, session, test=None):
     global _path, _session, _test
     _session = session
     _path = path and os.path.abspath(path)
-    if not _in_test:
+    if _test is None:
         _test = test and _text(test)
     _tell_processes(_test or "")
     _append(_as_text([]))
@@ -79,6 +79,19 @@ def end_test():
     _test = None
     _in_test = False
     _tell_processes("")
+
+
+def running_test():
+    """The test that this process runs, or that has started it; None: there is none."""
+    return _test
+
+
+def belong_to(test):
+    """Called in a new process: what it does belongs to `test`."""
+    global _test
+    if test is not None:
+        _test = test
+        _tell_processes(test)
 
 
 def _tell_processes(test):

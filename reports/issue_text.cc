@@ -17,30 +17,6 @@ constexpr std::size_t kIssueTitle = 120, kIssueLine = 300;
 constexpr std::size_t kIssueTracebackBytes = 6 * 1024;
 constexpr std::size_t kRedirectionsShown = 5;
 
-// "/home/NAME/x", "/Users/NAME/x", "/root/x" → "~/x", whoever ran it.
-std::string with_tilde(std::string text) {
-    static const re2::RE2 home(
-        R"((^|[\s'"=:(,\[`])(?:/home/[^/\s'"]+|/Users/[^/\s'"]+|/root)(/|$))");
-    re2::RE2::GlobalReplace(&text, home, R"(\1~\2)");
-    return text;
-}
-
-// From the line on that shows the suite's outermost frame: what is before it is the framework's.
-std::string_view from_suite_on(std::string_view traceback, const FailureView& failure) {
-    constexpr std::string_view kPythonFrame = "  File \"";
-    for (const FrameView& frame : failure.frames) {
-        if (!frame.in_suite) continue;
-        const std::string place = fmt::format("{}\", line {},", frame.file, frame.line);
-        const std::size_t at = traceback.find(place);
-        if (at == std::string_view::npos) return traceback;
-        const std::size_t line = traceback.rfind('\n', at);
-        const std::size_t begin = line == std::string_view::npos ? 0 : line + 1;
-        return traceback.substr(begin).starts_with(kPythonFrame) ? traceback.substr(begin)
-                                                                 : traceback;
-    }
-    return traceback;
-}
-
 std::string issue_fact(std::string_view name, const std::string& value) {
     return value.empty() ? std::string{} : fmt::format("- {}: {}\n", name, code(value));
 }
@@ -92,6 +68,30 @@ std::string devices_in_test(const CaseView& test) {
 
 }  // namespace
 
+std::string with_tilde(std::string text) {
+    static const re2::RE2 home(
+        R"((^|[\s'"=:(,\[`])(?:/home/[^/\s'"]+|/Users/[^/\s'"]+|/root)(/|$))");
+    re2::RE2::GlobalReplace(&text, home, R"(\1~\2)");
+    return text;
+}
+
+std::string_view own_traceback(const FailureView& failure) {
+    constexpr std::string_view kPythonFrame = "  File \"";
+    const std::string_view traceback =
+        failure.traceback.empty() ? failure.message : failure.traceback;
+    for (const FrameView& frame : failure.frames) {
+        if (!frame.in_suite) continue;
+        const std::string place = fmt::format("{}\", line {},", frame.file, frame.line);
+        const std::size_t at = traceback.find(place);
+        if (at == std::string_view::npos) return traceback;
+        const std::size_t line = traceback.rfind('\n', at);
+        const std::size_t begin = line == std::string_view::npos ? 0 : line + 1;
+        return traceback.substr(begin).starts_with(kPythonFrame) ? traceback.substr(begin)
+                                                                 : traceback;
+    }
+    return traceback;
+}
+
 std::optional<std::string> issue_text(const RunView& run, const CaseView& test) {
     if (!needs_attention(test.state)) return std::nullopt;
     const FailureView* const failure = failure_of(test);
@@ -107,11 +107,8 @@ std::optional<std::string> issue_text(const RunView& run, const CaseView& test) 
             text += fmt::format("\nCause, by its text: {}: {} ({} confidence).\n",
                                 code(failure->cause), cause_means(failure->cause),
                                 failure->confidence.empty() ? "no" : failure->confidence);
-        const std::string& trace =
-            failure->traceback.empty() ? failure->message : failure->traceback;
-        if (!trace.empty())
-            text += "\n## Traceback\n\n" +
-                    fenced("text", from_suite_on(trace, *failure), kIssueTracebackBytes);
+        if (const auto trace = own_traceback(*failure); !trace.empty())
+            text += "\n## Traceback\n\n" + fenced("text", trace, kIssueTracebackBytes);
         std::string frames;
         for (const FrameView& frame : failure->frames)
             if (frame.in_suite && frame.url.starts_with("http"))

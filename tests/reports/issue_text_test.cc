@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "reports/torch_issue.h"
 #include "tests/reports/sample_run.h"
 #include "tests/support/temp_tree.h"
 
@@ -115,6 +118,85 @@ TEST_F(IssueText, HomeFoldersAreTildes) {
         stored.modules[0].attempts[0].record.cases[3].failure->traceback = path;
         EXPECT_THAT(text_of(3), HasSubstr("```text\n" + shown + "\n```"));
     }
+}
+
+class TorchIssue : public IssueText {
+  protected:
+    // The error of row 3 with torch 2.13.0, beside the same test with an older torch.
+    std::string text(const std::function<void(samples::Run&)>& change_older) const {
+        samples::Run older = stored;
+        older.info.torch = "2.12.1";
+        change_older(older);
+        const auto side = [&](samples::Run run) {
+            run.info = portable_info(run.info);
+            const samples::Model model = samples::model(run, folder.root() / "run");
+            return TestWithTorch{model.run, model.modules.at(0).cases.at(3)};
+        };
+        const TestWithTorch now = side(stored), before = side(older);
+        EXPECT_EQ(torch_differs(before.test, now.test), !is_same) << "signatures decide";
+        return torch_issue(now, before, {{"/venv", "ENV"}, {"/venv/lib/deep", "DEEP"}});
+    }
+    static parsers::CaseRecord& row(samples::Run& run) {
+        return run.modules[0].attempts[0].record.cases[3];
+    }
+    bool is_same = false;
+};
+
+TEST_F(TorchIssue, ShowsWhatDiffersAndNothingOfThisMachine) {
+    stored.info.shim = false;
+    stored.info.remote = "https://forge.example/alpha.git";
+    stored.info.env.emplace_back("PYTHONPATH", "/x:" + (root / "lib").string());
+    row(stored).failure->traceback += "/venv/lib/deep/a.py /venv/b.py /venvs/c.py " +
+                                      (root / "d.py").string() + " /tmp/pytest-of-ann/e.py";
+    const std::string issue = text([](samples::Run& older) {
+        row(older).failure->message = "another kernel";
+        row(older).failure->signature = "another";
+    });
+    EXPECT_THAT(issue, testing::StartsWith("# `tests/ops/test_a.py::T::test_e` breaks with torch "
+                                           "`2.13.0`, otherwise than with `2.12.1`\n"));
+    for (const char* part :
+         {"```diff\n- errored: RuntimeError: another kernel\n+ errored: RuntimeError: no "
+          "kernel\n```",
+          "DEEP/a.py ENV/b.py /venvs/c.py SUITE/d.py /tmp/pytest-of-user/e.py",
+          "pip install torch==2.13.0  # with 2.12.1: errored\ngit clone "
+          "https://forge.example/alpha.git suite && cd suite && git checkout 0123abcd\n",
+          "env 'NOTE=it'\\''s' PYTHONPATH=lib python -m unittest -v ", "PyTorch version: 2.13.0\n",
+          "OS: Debian 12", "[pip3] numpy==2.4.6\n"})
+        EXPECT_THAT(issue, HasSubstr(part));
+    for (const std::string mine : {root.string(), std::string("ACTIVATE_"), std::string("WARNING")})
+        EXPECT_THAT(issue, Not(HasSubstr(mine)));
+}
+
+TEST_F(TorchIssue, ShowsALongLineFromShortlyBeforeTheDifference) {
+    row(stored).failure->message = std::string(4000, 'x') + " now" + std::string(4000, 'y');
+    const std::string issue = text([](samples::Run& older) {
+        row(older).failure->message = std::string(4000, 'x') + " before";
+        row(older).failure->signature = "another";
+    });
+    EXPECT_THAT(issue, HasSubstr("- …" + std::string(59, 'x') + " before\n+ …" +
+                                 std::string(59, 'x') + " now" + std::string(237, 'y') + "…\n"));
+}
+
+TEST_F(TorchIssue, WarnsOfASimulatedDevice) {
+    stored.info.simulated = "mps";
+    const auto pass = [](samples::Run& older) {
+        row(older).state = parsers::State::passed;
+        row(older).failure.reset();
+    };
+    const std::string issue = text(pass);
+    EXPECT_THAT(issue, HasSubstr("\n\n> [!WARNING]\n> **Not for PyTorch as it is.** The device "
+                                 "`mps` was **simulated** on a CPU"));
+    EXPECT_LT(issue.find("WARNING"), issue.find("### "));
+    EXPECT_THAT(issue, HasSubstr("- passed\n+ errored: RuntimeError: no kernel\n"));
+    EXPECT_THAT(issue, HasSubstr("runner suites/alpha --root SUITE "));
+    stored.info.simulated.reset();
+    EXPECT_THAT(text(pass), HasSubstr("Requests for devices were **redirected**"));
+}
+
+TEST_F(TorchIssue, IsNoneWhereTheFailureIsTheSame) {
+    is_same = true;
+    (void)text([](samples::Run&) {});
+    (void)text([](samples::Run& older) { row(older).state = parsers::State::skipped; });
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // `runner show`: prints a stored run's results, or one test's history.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "reports/model.h"
@@ -66,9 +68,24 @@ Expected<ExitCode> show_run(const Results& results, const std::string& id) {
     });
 }
 
-Expected<ExitCode> show(std::string what, const std::string& test,
+Expected<ExitCode> show_test_as_issue(const Results& results, const std::string& what,
+                                      const std::string& test) {
+    const std::string run =
+        test.empty() ? "" : TRY(archive::find_run(results.store, results.folder, what));
+    const std::string& part = test.empty() ? what : test;
+    if (!TRY(results.store.case_history(part)).empty()) return show_issue(results, run, part);
+    const Error unknown{ErrorKind::usage,
+                        fmt::format("no stored test is named {}", part),
+                        "name one: `runner show RUN TEST --issue`",
+                        {}};
+    const auto only = TRY(only_test_with(results, part, run, unknown));
+    return show_issue(results, run, only);
+}
+
+Expected<ExitCode> show(std::string what, const std::string& test, bool as_issue,
                         const config::Invocation& invocation) {
     const auto results = TRY(open_existing(invocation, what));
+    if (as_issue) return show_test_as_issue(results, what, test);
     if (!test.empty())
         return archive::find_run(results.store, results.folder, what)
             .and_then([&](const std::string& id) { return show_test_of_run(results, id, test); });
@@ -93,7 +110,12 @@ Action add_show(CLI::App& app, config::Invocation& invocation) {
         ->required();
     auto test = std::make_shared<std::string>();
     app.add_option("TEST", *test, "a test of RUN, or a part of its id");
-    return exits_with_code([what, test, &invocation] { return show(*what, *test, invocation); });
+    auto as_issue = std::make_shared<bool>(false);
+    app.add_flag("--issue", *as_issue,
+                 "print a failing test as Markdown for an issue: of PyTorch if it did not break so "
+                 "with an older torch, else of its project");
+    return exits_with_code(
+        [what, test, as_issue, &invocation] { return show(*what, *test, *as_issue, invocation); });
 }
 
 }  // namespace
@@ -103,7 +125,8 @@ Command show_command() {
             {Setting::results, Setting::color},
             "Examples:\n  runner show latest\n  runner show "
             "'einops/tests/test_ops.py::test_rearrange_errors'\n  runner show latest "
-            "'einops/tests/test_ops.py::test_rearrange_errors'",
+            "'einops/tests/test_ops.py::test_rearrange_errors'\n  runner show latest "
+            "test_rearrange_errors --issue >issue.md",
             add_show};
 }
 

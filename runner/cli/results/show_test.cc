@@ -7,6 +7,7 @@
 #include <map>
 
 #include "reports/links.h"
+#include "reports/torch_issue.h"
 #include "runner/archive/log_excerpt.h"
 #include "runner/archive/packed/run_archive.h"
 #include "runner/base/line_reader.h"
@@ -26,32 +27,6 @@ using display::print;
 namespace {
 
 constexpr std::size_t kSourceColumns = 160;
-
-struct TestInRun {
-    std::optional<reports::CaseView> view;  // empty: the run has no such test
-    fs::path folder, root;  // of the run's files; of the suite's sources, empty: of elsewhere
-};
-
-// The test as the run's reports show it. `module`: the only one to read; empty: all, as other
-// modules may tell what a failure of this one is attributed to.
-Expected<TestInRun> read_test(const Results& results, const std::string& id,
-                              const std::string& test, const std::string& module) {
-    const auto run = TRY(results.store.load_run(id));
-    auto others = TRY(reports::other_runs_of(results.store, id));
-    const bool is_here = !archive::is_unpacked(results.folder);
-    TestInRun found{
-        {}, results.folder / run.info.folder, is_here ? fs::path(run.info.root) : fs::path()};
-    reports::ModelBuilder model(run, {found.folder, found.folder, std::move(others)});
-    const auto see = [&](store::StoredModule read) -> Expected<void> {
-        const bool here = test.starts_with(read.path + "::");
-        model.add(read);
-        if (!here) return {};
-        for (auto& view : model.view(std::move(read)).cases)
-            if (view.id == test) found.view = std::move(view);
-        return {};
-    };
-    return results.store.each_module(id, see, module).map([&] { return std::move(found); });
-}
 
 // Line `number` of a source file as it is today; empty: not there.
 std::string source_line(const fs::path& file, int number) {
@@ -150,6 +125,27 @@ std::vector<display::StripRow> strips_of(const std::vector<store::HistoryEntry>&
 }
 
 }  // namespace
+
+Expected<TestInRun> read_test(const Results& results, const std::string& id,
+                              const std::string& test, const std::string& module, bool portable) {
+    auto run = TRY(results.store.load_run(id));
+    auto others = TRY(reports::other_runs_of(results.store, id));
+    const bool is_here = !archive::is_unpacked(results.folder);
+    TestInRun found{
+        {}, {}, results.folder / run.info.folder, is_here ? fs::path(run.info.root) : fs::path()};
+    if (portable) run.info = reports::portable_info(std::move(run.info));
+    reports::ModelBuilder model(run, {found.folder, found.folder, std::move(others)});
+    found.run = model.run();
+    const auto see = [&](store::StoredModule read) -> Expected<void> {
+        const bool here = test.starts_with(read.path + "::");
+        model.add(read);
+        if (!here) return {};
+        for (auto& view : model.view(std::move(read)).cases)
+            if (view.id == test) found.view = std::move(view);
+        return {};
+    };
+    return results.store.each_module(id, see, module).map([&] { return std::move(found); });
+}
 
 void print_expectation(const reports::CaseView& test, std::string_view indent) {
     if (test.expectation)

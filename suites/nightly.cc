@@ -8,6 +8,7 @@
 #include "runner/base/files.h"
 #include "runner/base/names.h"
 #include "runner/base/nearest.h"
+#include "runner/base/version.h"
 #include "suites/positions.h"
 #include "suites/schema.h"
 
@@ -38,6 +39,11 @@ std::map<std::string, std::string> settings_of(const ordered_json& column, const
                                        ? (folder / flag_text(value)).lexically_normal().string()
                                        : flag_text(value);
     return settings;
+}
+
+void set_torch(NightlyCell& cell, const std::string& version) {
+    cell.torch_version = version;
+    if (!version.empty()) cell.settings["torch_requirement"] = "torch==" + version;
 }
 
 struct Reader {
@@ -96,7 +102,7 @@ struct Reader {
             cell.settings.emplace("isolation", document["isolation"].get<std::string>());
         for (const char* key : {"root", "python"})
             if (suite.contains(key)) cell.settings[key] = path(suite, key).string();
-        if (!torch.empty()) cell.settings["torch_requirement"] = "torch==" + torch;
+        if (torch != kNewestTorch) set_torch(cell, torch);
         if (document.contains("shards") && cell.settings.contains("on")) {
             const ordered_json& shards = document["shards"];
             const bool is_time = shards.is_object();
@@ -162,6 +168,30 @@ Expected<Nightly> parse_nightly(std::string_view text, const fs::path& file) {
             (key == "runs" ? nightly.keep_runs : nightly.keep_days) = value.get<std::int64_t>();
     nightly.notify = document.value("notify", std::vector<std::string>{});
     return nightly;
+}
+
+std::string NightlyCell::title() const {
+    if (torch.empty()) return column;
+    const bool is_resolved = torch != torch_version && !torch_version.empty();
+    return fmt::format("{}, torch {}{}", column, torch,
+                       is_resolved ? fmt::format(" ({})", torch_version) : "");
+}
+
+bool asks_for_newest_torch(const Nightly& nightly) {
+    return std::ranges::any_of(nightly.cells,
+                               [](const auto& cell) { return cell.torch == kNewestTorch; });
+}
+
+std::string set_newest_torch(Nightly& nightly, const std::string& version) {
+    std::string listed;
+    std::erase_if(nightly.cells, [&](const NightlyCell& cell) {
+        const bool same = cell.torch != kNewestTorch && accepts_version(cell.torch, version);
+        if (same) listed = cell.torch;
+        return same;
+    });
+    for (NightlyCell& cell : nightly.cells)
+        if (cell.torch == kNewestTorch) set_torch(cell, version);
+    return listed;
 }
 
 Expected<Nightly> load_nightly(const fs::path& file) {

@@ -9,4 +9,8 @@ namespace compat {
 // By numbers: "2.9.1" before "2.13.0+cpu". A version without numbers is older than any other.
 [[nodiscard]] bool is_older(std::string_view version, std::string_view than);
 
+// Whether the requirement "torch==wanted" accepts `version`: 2.15 accepts every build of 2.15.0,
+// and 2.15.0+cpu only that one.
+[[nodiscard]] bool accepts_version(std::string_view wanted, std::string_view version);
+
 }  // namespace compat

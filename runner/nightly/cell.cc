@@ -25,6 +25,12 @@ struct CellCommand {
     bool on_slurm = false;
 };
 
+// Errors: the cell asks for the newest torch, and nobody knows it.
+Expected<void> check_torch(const suites::NightlyCell& cell, const NightSettings& night) {
+    const bool is_unknown = cell.torch == suites::kNewestTorch && night.no_newest_torch;
+    return is_unknown ? tl::unexpected(*night.no_newest_torch) : Expected<void>{};
+}
+
 CellCommand command_of(const suites::NightlyCell& cell, const NightSettings& night) {
     CellCommand command;
     command.request.suite = cell.suite;
@@ -200,7 +206,9 @@ CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night,
         on_begin(id);
     };
     const SteadyTime start = clock.steady();
-    const auto ran = execute(std::move(command), night, std::string(begun));
+    const auto ran = check_torch(cell, night).and_then([&] {
+        return execute(std::move(command), night, std::string(begun));
+    });
     result.seconds = std::chrono::duration<double>(clock.steady() - start).count();
     result.began = begun;
     if (!ran) {
@@ -218,6 +226,7 @@ CellResult run_cell(const suites::NightlyCell& cell, const NightSettings& night,
 }
 
 Expected<CellPlan> plan_cell(const suites::NightlyCell& cell, const NightSettings& night) {
+    TRY(check_torch(cell, night));
     const CellCommand command = command_of(cell, night);
     const auto say = [](std::string_view) {};
     auto fresh = TRY(run::open_new_run(command.request, command.invocation, say));

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "runner/base/error.h"
 #include "runner/base/files/fs.h"
@@ -20,6 +22,8 @@ struct NightSettings {
     config::Invocation invocation;
     run::ParseCommand parse;
     int verbosity = 0;
+    // Why nobody knows the newest torch; cells that ask for it cannot run.
+    std::optional<Error> no_newest_torch{};
 };
 
 // Runs the cell. `begun` is the id of its run in this night, if there is one: that run continues,

@@ -1,6 +1,7 @@
 #include "runner/nightly/night.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -64,6 +65,7 @@ ordered_json cell_json(const CellResult& result) {
     ordered_json json{{"suite", result.cell.name},
                       {"column", result.cell.column},
                       {"torch", text_or_null(result.cell.torch)},
+                      {"torch_version", text_or_null(result.cell.torch_version)},
                       {"series", result.cell.series},
                       {"began", text_or_null(result.began)},
                       {"run", text_or_null(result.run)},
@@ -90,6 +92,38 @@ ordered_json cell_json(const CellResult& result) {
     json["flaky"] = result.flaky;
     json["tests"] = ordered_json::array();
     for (const UnexpectedTest& test : result.broken) json["tests"].push_back(broken_json(test));
+    return json;
+}
+
+ordered_json newest_torch_json(const std::optional<NewestTorch>& newest) {
+    if (!newest) return nullptr;
+    const std::string problem = newest->problem ? to_line(*newest->problem) : "";
+    return {{"version", text_or_null(newest->version)},
+            {"listed", text_or_null(newest->listed)},
+            {"problem", text_or_null(mask_own_secrets(problem))}};
+}
+
+ordered_json pair_json(const TorchPair& pair) {
+    const auto side = [](const TorchPair::Side& one) {
+        return ordered_json{{"torch", one.torch}, {"run", one.run}};
+    };
+    const auto state = [](const std::optional<parsers::State>& one) {
+        return one ? ordered_json(name_of(*one)) : ordered_json();
+    };
+    ordered_json json{{"suite", pair.suite},
+                      {"column", pair.column},
+                      {"older", side(pair.older)},
+                      {"newer", side(pair.newer)}};
+    for (std::size_t i = 0; i < kTorchChanges.size(); ++i)
+        json[std::string(kTorchChanges[i])] = pair.counts[i];
+    json["tests"] = ordered_json::array();
+    for (const TorchDifference& test : pair.tests)
+        json["tests"].push_back({{"test", test.id},
+                                 {"change", kTorchChanges[static_cast<std::size_t>(test.change)]},
+                                 {"older", state(test.older)},
+                                 {"newer", state(test.newer)},
+                                 {"older_error", text_or_null(test.older_error)},
+                                 {"newer_error", text_or_null(test.newer_error)}});
     return json;
 }
 
@@ -128,7 +162,7 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows, std::s
 }
 
 std::vector<std::string> row_of(const CellResult& result) {
-    std::vector<std::string> row{printable(result.cell.name), printable(result.cell.column)};
+    std::vector<std::string> row{printable(result.cell.name), printable(result.cell.title())};
     if (result.stored) {
         const auto& states = result.stored->states;
         std::int64_t tests = 0, broke = 0;
@@ -195,13 +229,46 @@ std::string list_text(const std::vector<CellResult>& cells, bool flaky) {
     for (const CellResult& cell : cells) {
         const auto tests = listed(cell, flaky);
         if (tests.empty()) continue;
-        text += fmt::format("{}, {}:\n", printable(cell.cell.name), printable(cell.cell.column));
-        const auto [at, is_new] = seen.emplace(event_of(cell, tests), cell.cell.column);
+        text += fmt::format("{}, {}:\n", printable(cell.cell.name), printable(cell.cell.title()));
+        const auto [at, is_new] = seen.emplace(event_of(cell, tests), cell.cell.title());
         text += is_new || flaky ? tests_text(tests, flaky)
                                 : fmt::format("  {} and changes as in {}\n",
                                               counted(static_cast<long>(tests.size()), "test"),
                                               printable(at->second));
     }
+    return text;
+}
+
+std::string pair_text(const TorchPair& pair) {
+    std::vector<std::string> counts;
+    for (std::size_t i = 0; i < kTorchChanges.size(); ++i)
+        if (pair.counts[i] > 0)
+            counts.push_back(fmt::format("{} {}", pair.counts[i], kTorchChanges[i]));
+    std::string text =
+        fmt::format("{}, {}, {} and {}: {}\n", printable(pair.suite), printable(pair.column),
+                    printable(pair.older.torch), printable(pair.newer.torch),
+                    counts.empty() ? "no difference" : fmt::format("{}", fmt::join(counts, ", ")));
+    const auto state = [](const std::optional<parsers::State>& one) {
+        return one ? name_of(*one) : "not there";
+    };
+    for (std::size_t i = 0; i < std::min(pair.tests.size(), kTestsShown); ++i) {
+        const TorchDifference& test = pair.tests[i];
+        text +=
+            fmt::format("  {}  {}  {} → {}\n", kTorchChanges[static_cast<std::size_t>(test.change)],
+                        printable(test.id), state(test.older), state(test.newer));
+        for (const auto& [side, error] :
+             {std::pair(&pair.older, &test.older_error), std::pair(&pair.newer, &test.newer_error)})
+            if (!error->empty())
+                text += fmt::format("      {}: {}\n", printable(side->torch), printable(*error));
+    }
+    if (pair.tests.size() > kTestsShown)
+        text += fmt::format("  and more: {} lists {} of them\n", site::kNightSummary,
+                            pair.tests.size());
+    if (!pair.tests.empty())
+        text += fmt::format(
+            "  `runner compare {} {}` shows all; `runner show {} TEST --issue` "
+            "prints a report for PyTorch\n",
+            pair.older.run, pair.newer.run, pair.newer.run);
     return text;
 }
 
@@ -247,8 +314,11 @@ std::string summary_json(const Night& night) {
     json["problems"] = ordered_json::array();
     for (const auto& problem : night.problems)
         json["problems"].push_back(mask_own_secrets(problem));
+    json["newest_torch"] = newest_torch_json(night.newest_torch);
     json["cells"] = ordered_json::array();
     for (const CellResult& cell : night.cells) json["cells"].push_back(cell_json(cell));
+    json["torch_pairs"] = ordered_json::array();
+    for (const TorchPair& pair : night.torch_pairs) json["torch_pairs"].push_back(pair_json(pair));
     return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 
@@ -274,9 +344,12 @@ Expected<EarlierNight> read_summary(const fs::path& file) {
     if (!is_one)
         return fail(ErrorKind::usage, "this is no summary of a night",
                     "delete it, or leave --resume out", file.string());
+    const nlohmann::json::json_pointer newest("/newest_torch/version");
+    const bool is_known = json.contains(newest) && json[newest].is_string();
     return EarlierNight{json["file"].get<std::string>(),
                         WallTime(Milliseconds(json["started_ms"].get<std::int64_t>())),
-                        !json["finished"].is_null(), runs_of(json)};
+                        !json["finished"].is_null(),
+                        is_known ? json[newest].get<std::string>() : "", runs_of(json)};
 }
 
 std::string summary_text(const Night& night) {
@@ -292,6 +365,8 @@ std::string summary_text(const Night& night) {
         const std::string tests = list_text(night.cells, flaky);
         if (!tests.empty()) text += heading + tests;
     }
+    if (!night.torch_pairs.empty()) text += "\nversions of torch side by side:\n";
+    for (const TorchPair& pair : night.torch_pairs) text += pair_text(pair);
     return text;
 }
 

@@ -2,6 +2,7 @@
 // Values only. Not for running cells (nightly.h).
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,13 +49,44 @@ struct CellResult {
 // At most this many of a cell's broken tests are looked up in its past.
 inline constexpr std::size_t kBlamedTests = 100;
 
+// How a test differs between two versions of torch in one night.
+enum class TorchChange { regressed, changed, fixed };
+inline constexpr std::array<std::string_view, 3> kTorchChanges{"regressed", "changed", "fixed"};
+
+struct TorchDifference {
+    std::string id;
+    TorchChange change = TorchChange::regressed;
+    std::optional<parsers::State> older, newer;  // empty: the run does not have the test
+    std::string older_error, newer_error;        // key lines; may be empty
+};
+
+// A suite and column with two versions of torch (torch_pairs.h).
+struct TorchPair {
+    struct Side {
+        std::string torch, run;
+    };
+    std::string suite, column;
+    Side older, newer;
+    std::array<std::int64_t, kTorchChanges.size()> counts{};
+    std::vector<TorchDifference> tests{};  // in the order of TorchChange; at most kBlamedTests
+};
+
+// The version that suites::kNewestTorch means in a night.
+struct NewestTorch {
+    std::string version;   // empty: it is not known
+    std::string listed{};  // a version of the file that accepts it, without cells of its own
+    std::optional<Error> problem{};
+};
+
 struct Night {
     fs::path file;    // the nightly.json
     fs::path folder;  // of summary.json
     WallTime started{};
     std::optional<WallTime> finished;
     fs::path site;  // its first page; empty: not written
+    std::optional<NewestTorch> newest_torch{};  // empty: the file does not ask for it
     std::vector<CellResult> cells;
+    std::vector<TorchPair> torch_pairs{};
     std::vector<std::string> problems;  // of the night as a whole
     ExitCode code = ExitCode::ok;
 };
@@ -68,6 +100,7 @@ struct EarlierNight {
     std::string file;
     WallTime started{};
     bool finished = false;
+    std::string newest_torch{};                 // empty: it was not known, or not asked for
     std::map<std::string, std::string> runs{};  // of the cells that began, by series
 };
 [[nodiscard]] Expected<EarlierNight> read_summary(const fs::path& file);

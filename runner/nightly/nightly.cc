@@ -17,6 +17,8 @@
 #include "runner/exec/signals.h"
 #include "runner/nightly/cell.h"
 #include "runner/nightly/night.h"
+#include "runner/nightly/torch_pairs.h"
+#include "runner/prepare/prepare.h"
 #include "runner/prepare/share.h"
 #include "runner/prepare/tool.h"
 #include "runner/run/isolation/sandbox.h"
@@ -48,42 +50,85 @@ Expected<void> write_summary(const Night& night) {
     return write_file(night.folder / site::kNightSummary, summary_json(night));
 }
 
-Night night_of(const suites::Nightly& file) {
-    Night night;
-    night.file = file.file;
-    for (const auto& cell : file.cells) night.cells.push_back({cell});
-    return night;
+// Errors: environment, if pip finds none.
+Expected<std::string> find_newest_torch(const config::Invocation& invocation,
+                                        const fs::path& folder) {
+    prepare::Options options;
+    options.base_python = config::text_before_suite(invocation, Setting::base_python);
+    const prepare::Cache cache(config::text_before_suite(invocation, Setting::cache));
+    return prepare::newest_torch(options, cache, folder);
 }
 
+// Gives the file's cells the newest torch: `known`, in a night that goes on. `folder` gets what pip
+// says of it. Empty: no cell asks for it.
+std::optional<NewestTorch> set_newest_torch(suites::Nightly& file, const std::string& known,
+                                            const config::Invocation& invocation,
+                                            const fs::path& folder) {
+    if (!suites::asks_for_newest_torch(file)) return std::nullopt;
+    auto found = known.empty() ? find_newest_torch(invocation, folder) : known;
+    if (!found) {
+        found.error().message = "the newest torch is not known: " + found.error().message;
+        return NewestTorch{{}, {}, std::move(found.error())};
+    }
+    std::string listed = suites::set_newest_torch(file, *found);
+    return NewestTorch{std::move(*found), std::move(listed)};
+}
+
+void say_newest_torch(const NewestTorch& newest, const std::function<void(std::string_view)>& say) {
+    if (newest.problem) return;  // each cell says it
+    say(fmt::format("torch newest: {}{}", newest.version,
+                    newest.listed.empty()
+                        ? ""
+                        : fmt::format("; the listed {} is the same release and has no cells of "
+                                      "its own",
+                                      newest.listed)));
+}
+
+struct BegunNight {
+    Night night;
+    EarlierNight earlier;  // that goes on; empty: the night is new
+};
+
 // The newest night, if it was interrupted.
-Expected<Night> earlier_night(const suites::Nightly& file) {
+Expected<BegunNight> earlier_night(const suites::Nightly& file) {
     const auto none = [&](std::string message) {
         return fail(ErrorKind::usage, std::move(message), "leave --resume out",
                     (file.results / site::kNights).string());
     };
-    Night night = night_of(file);
-    night.folder = site::newest_night(file.results);
-    if (night.folder.empty()) return none("there is no night to resume");
-    const auto earlier = TRY(read_summary(night.folder / site::kNightSummary));
-    if (earlier.file != file.file.string())
-        return none(fmt::format("the latest night is of {}", earlier.file));
-    if (earlier.finished) return none("the latest night has ended");
-    night.started = earlier.started;
-    for (auto& cell : night.cells)
-        if (const auto run = earlier.runs.find(cell.cell.series); run != earlier.runs.end())
-            cell.began = run->second;
-    return night;
+    BegunNight begun;
+    begun.night.folder = site::newest_night(file.results);
+    if (begun.night.folder.empty()) return none("there is no night to resume");
+    begun.earlier = TRY(read_summary(begun.night.folder / site::kNightSummary));
+    if (begun.earlier.file != file.file.string())
+        return none(fmt::format("the latest night is of {}", begun.earlier.file));
+    if (begun.earlier.finished) return none("the latest night has ended");
+    begun.night.started = begun.earlier.started;
+    return begun;
 }
 
-Expected<Night> new_night(const suites::Nightly& file) {
-    Night night = night_of(file);
+Expected<BegunNight> new_night(const suites::Nightly& file) {
+    Night night;
     night.started = SystemClock().wall();
     const fs::path name = file.results / site::kNights / file_timestamp(night.started);
     night.folder = name;
     std::error_code error;
     for (int i = 2; fs::exists(night.folder, error); ++i)  // a night of less than a second
         night.folder = fmt::format("{}-{}", name.string(), i);
-    return make_directories(night.folder).map([&] { return night; });
+    return make_directories(night.folder).map([&] { return BegunNight{night, {}}; });
+}
+
+// The newest torch decides which cells there are.
+Night with_cells(BegunNight begun, suites::Nightly& file, const config::Invocation& invocation) {
+    Night& night = begun.night;
+    night.file = file.file;
+    night.newest_torch =
+        set_newest_torch(file, begun.earlier.newest_torch, invocation, night.folder);
+    for (const auto& cell : file.cells) {
+        night.cells.push_back({cell});
+        if (const auto run = begun.earlier.runs.find(cell.series); run != begun.earlier.runs.end())
+            night.cells.back().began = run->second;
+    }
+    return std::move(night);
 }
 
 // The isolation for cells that choose none: the sandbox if it works, because nights run other
@@ -153,7 +198,11 @@ void close_night(const suites::Nightly& file, Night& night) {
         night.problems.push_back(fmt::format("{}: {}", what, to_line(done.error())));
         night.code = worst(std::array{night.code, exit_code_of(done.error().kind)});
     };
+    auto pairs = torch_pairs(file.results, night.cells);
+    step("the versions of torch could not be compared", pairs.map([](const auto&) {}));
+    if (pairs) night.torch_pairs = std::move(*pairs);
     step("old runs could not be deleted", prune_series(file));
+    (void)write_summary(night);  // for the site; whether it can be written is told below
     if (archive::has_database(file.results)) {
         const auto site = site::write_site(file.results, file.site);
         step("the site could not be written",
@@ -179,14 +228,25 @@ void print_night(const Night& night, std::chrono::nanoseconds took) {
     if (!night.site.empty()) print("site: {}\n", printable(night.site.string()));
 }
 
+// A plan keeps nothing, also of what pip says.
+Expected<void> find_torch_for_plan(suites::Nightly& file, NightSettings& settings,
+                                   const config::Invocation& invocation) {
+    const auto folder = TRY(TemporaryFolder::create("night"));
+    auto newest = set_newest_torch(file, {}, invocation, folder.path());
+    if (!newest) return {};
+    if (newest->problem) newest->problem->advice.clear();  // where its output was
+    say_newest_torch(*newest, [](std::string_view line) { print("{}\n", printable(line)); });
+    settings.no_newest_torch = newest->problem;
+    return {};
+}
+
 ExitCode print_plan(const suites::Nightly& file, const NightSettings& settings) {
     std::vector<ExitCode> codes;
     double all = 0;
     std::size_t unknown = 0;
     for (const auto& cell : file.cells) {
         const auto plan = plan_cell(cell, settings);
-        const std::string name = fmt::format("{}, {}{}", cell.name, cell.column,
-                                             cell.torch.empty() ? "" : ", torch " + cell.torch);
+        const std::string name = fmt::format("{}, {}", cell.name, cell.title());
         if (!plan) {
             print("{}: cannot run: {}\n", printable(name), printable(to_line(plan.error())));
             codes.push_back(exit_code_of(plan.error().kind));
@@ -216,7 +276,8 @@ ExitCode run_cells(const suites::Nightly& file, const NightSettings& settings, N
     for (std::size_t i = 0; i < file.cells.size(); ++i) {
         const auto& cell = file.cells[i];
         say("");
-        say(fmt::format("cell {} of {}: {}, {}", i + 1, file.cells.size(), cell.name, cell.column));
+        say(fmt::format("cell {} of {}: {}, {}", i + 1, file.cells.size(), cell.name,
+                        cell.title()));
         const auto keep = [&] {
             if (auto written = write_summary(night); !written) say(to_line(written.error()));
         };
@@ -251,7 +312,10 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
     if (file.site.empty()) file.site = file.results.parent_path() / "site";
     // A plan isolates nothing.
     NightSettings settings{file.results, "off", invocation, parse, request.verbosity};
-    if (request.dry_run) return print_plan(file, settings);
+    if (request.dry_run)
+        return find_torch_for_plan(file, settings, invocation).map([&] {
+            return print_plan(file, settings);
+        });
     const SteadyTime since = SystemClock().steady();
     TRY(make_directories(file.results / site::kNights));
     const auto lock = archive::RunLock::acquire(file.results / site::kNights);
@@ -259,7 +323,12 @@ Expected<ExitCode> run_nightly(const NightlyRequest& request, const config::Invo
         return fail(ErrorKind::usage, "another night is running in this results folder",
                     "wait for it to end", file.results.string());
     if (!lock) return tl::unexpected(lock.error());
-    auto night = TRY(request.resume ? earlier_night(file) : new_night(file));
+    auto begun = TRY(request.resume ? earlier_night(file) : new_night(file));
+    Night night = with_cells(std::move(begun), file, invocation);
+    if (night.newest_torch) {
+        say_newest_torch(*night.newest_torch, say);
+        settings.no_newest_torch = night.newest_torch->problem;
+    }
     settings.isolation = usual_isolation(file, say);
     TRY(write_summary(night));
     site::mark_newest(night.folder);

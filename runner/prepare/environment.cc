@@ -226,28 +226,64 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
     return environment;
 }
 
+namespace {
+
+// An environment of the runner's own, filled once by `fill`, which gets its Python.
+Expected<fs::path> own_environment(
+    std::string_view name, std::string_view content, const Options& options, const Cache& cache,
+    const std::function<Expected<void>(const std::string& own, const fs::path& log)>& fill) {
+    const auto base = TRY(base_python(options));
+    const auto version = TRY(output_of({{base, "--version"}, ".", {}}));
+    const auto entry = TRY(
+        cache.get("environments", name, content_key({base, version, content}),
+                  [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
+                      TRY(run_tool({{base, "-m", "venv", folder.string()}, kNoProject, {}}, log));
+                      TRY(fill((folder / "bin" / "python").string(), log));
+                      return std::string();
+                  }));
+    return entry.folder / "bin" / "python";
+}
+
+Tool pip(const std::string& python, std::vector<std::string> arguments) {
+    Tool tool{{python, "-m", "pip", "--disable-pip-version-check", "install"}, kNoProject, {}};
+    tool.argv.insert(tool.argv.end(), arguments.begin(), arguments.end());
+    return tool;
+}
+
+}  // namespace
+
 Expected<fs::path> tool_python(std::string_view name, const fs::path& requirements,
                                const Options& options, const Cache& cache, const Say& say) {
     const auto text = TRY(read_file(requirements));
-    const auto base = TRY(base_python(options));
-    const auto version = TRY(output_of({{base, "--version"}, ".", {}}));
-    const auto entry = cache.get(
-        "environments", name, content_key({base, version, text}),
-        [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
-            say(fmt::format("creating a Python environment for {} in {}", name, folder.string()));
-            const std::string own = (folder / "bin" / "python").string();
-            return run_tool({{base, "-m", "venv", folder.string()}, kNoProject, {}}, log)
-                .and_then([&] {
-                    return run_tool({{own, "-m", "pip", "--disable-pip-version-check", "install",
-                                      "-r", requirements.string()},
-                                     kNoProject,
-                                     {}},
-                                    log);
-                })
-                .map([] { return std::string(); });
-        });
-    if (!entry) return tl::unexpected(entry.error());
-    return entry->folder / "bin" / "python";
+    return own_environment(name, text, options, cache,
+                           [&](const std::string& own, const fs::path& log) {
+                               say(fmt::format("creating a Python environment for {}", name));
+                               return run_tool(pip(own, {"-r", requirements.string()}), log);
+                           });
+}
+
+Expected<std::string> newest_torch(const Options& options, const Cache& cache,
+                                   const fs::path& folder) {
+    // A pip before 23.3 downloads the whole wheel to learn its version. Without a newer one to be
+    // had, it will do.
+    const auto python =
+        TRY(own_environment("pip", "", options, cache,
+                            [](const std::string& own, const fs::path& log) -> Expected<void> {
+                                (void)run_tool(pip(own, {"--upgrade", "pip"}), log);
+                                return {};
+                            }));
+    const std::string report = (folder / "torch.json").string();
+    Tool find = pip(python.string(),
+                    {"--dry-run", "--ignore-installed", "--no-deps", "--report", report, "torch"});
+    find.name = "pip";
+    TRY(run_tool(find, folder / "torch.log"));
+    const auto text = TRY(read_file(report));
+    const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const auto version = nlohmann::json::json_pointer("/install/0/metadata/version");
+    if (!json.contains(version) || !json[version].is_string())
+        return fail(ErrorKind::environment, "pip's report names no version of torch",
+                    "name a version instead of \"newest\"", report);
+    return json[version].get<std::string>();
 }
 
 Expected<std::string> accelerator_of(const Environment& environment, const Share& share) {

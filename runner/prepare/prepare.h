@@ -93,6 +93,11 @@ using OnProgress = std::function<void(const Environment&)>;
 [[nodiscard]] Expected<fs::path> tool_python(std::string_view name, const fs::path& requirements,
                                              const Options& options, const Cache& cache,
                                              const Say& say);
+// The version of torch that pip would install for the base Python, by the user's own indexes,
+// mirrors and constraints. Writes pip's answer and its log to `folder`. Errors: environment, if pip
+// finds none.
+[[nodiscard]] Expected<std::string> newest_torch(const Options& options, const Cache& cache,
+                                                 const fs::path& folder);
 // The environment that make_environment would return, if it exists; creates nothing. An error:
 // --python names no Python.
 [[nodiscard]] Expected<std::optional<Environment>> find_environment(const suites::Suite& suite,

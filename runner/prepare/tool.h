@@ -23,6 +23,7 @@ struct Tool {
     std::vector<std::string> unset = {};                        // removed from it
     unsigned limit_s = 0;                                       // time limit; 0: none
     fs::path input = {};                                        // of run_tool; empty: nothing
+    std::string name = {};                                      // in errors; empty: the command
 };
 
 // Appends stdout and stderr to `log`. A signal or an exit code other than 0 is an error that names

@@ -148,6 +148,19 @@ TEST(Versions, CompareByNumbers) {
     EXPECT_FALSE(is_older("2.13.0", "2.13.0+cu130"));
     EXPECT_FALSE(is_older("2.13.0", "2.9.1"));
     EXPECT_FALSE(is_older("", ""));
+    // PEP 440: zeros at the end mean nothing, and only a wanted build asks for one.
+    for (const auto& [wanted, version] : {std::pair("2.15.0", "2.15.0+cpu"),
+                                          {"2.15", "2.15.0"},
+                                          {"2.15.0.0", "2.15"},
+                                          {"2.15.0+cpu", "2.15.0+cpu"},
+                                          {"2.15.0rc1", "2.15.0rc1"}})
+        EXPECT_TRUE(accepts_version(wanted, version)) << wanted;
+    for (const auto& [wanted, version] : {std::pair("2.15.0", "2.15.1"),
+                                          {"2.15.0", "2.15.0rc1"},
+                                          {"2.15.0+cpu", "2.15.0"},
+                                          {"2.15.0+cpu", "2.15.0+cu132"},
+                                          {"", "2.15.0"}})
+        EXPECT_FALSE(accepts_version(wanted, version)) << wanted;
 }
 
 }  // namespace

@@ -55,6 +55,32 @@ TEST(NightlyFile, MakesACellOfEachSuiteColumnAndTorch) {
                                      Pair("torch_requirement", "torch==2.15.0")));
 }
 
+TEST(NightlyFile, ResolvesTheNewestTorchInPlaceOfAListedVersion) {
+    const std::string text = R"json({"format": 1, "torch": ["2.14.1", "newest", "2.15.0"],
+      "suites": [{"suite": "a"}], "columns": [{"name": "c"}]})json";
+    const auto torches = [](const Nightly& nightly) {
+        std::vector<std::string> titles;
+        for (const auto& cell : nightly.cells) titles.push_back(cell.title());
+        return titles;
+    };
+    auto nightly = parse_nightly(text, "/n/nightly.json");
+    ASSERT_TRUE(nightly) << to_line(nightly.error());
+    EXPECT_TRUE(asks_for_newest_torch(*nightly));
+    EXPECT_THAT(torches(*nightly),
+                ElementsAre("c, torch 2.14.1", "c, torch newest", "c, torch 2.15.0"));
+    EXPECT_EQ(nightly->cells[1].series, "a-c-torch-newest");
+    EXPECT_THAT(nightly->cells[1].settings, testing::IsEmpty()) << "nobody knows it yet";
+
+    Nightly later = *nightly;
+    EXPECT_EQ(set_newest_torch(later, "2.16.0+cpu"), "");
+    EXPECT_THAT(torches(later),
+                ElementsAre("c, torch 2.14.1", "c, torch newest (2.16.0+cpu)", "c, torch 2.15.0"));
+    EXPECT_EQ(later.cells[1].settings.at("torch_requirement"), "torch==2.16.0+cpu");
+    EXPECT_EQ(set_newest_torch(*nightly, "2.15.0"), "2.15.0");
+    EXPECT_THAT(torches(*nightly), ElementsAre("c, torch 2.14.1", "c, torch newest (2.15.0)"));
+    EXPECT_EQ(nightly->cells[1].series, "a-c-torch-newest");
+}
+
 TEST(NightlyFile, RefusesWithPlaceAndAdvice) {
     const auto file = [](std::string_view suites, std::string_view columns,
                          std::string_view more = "") {
@@ -85,7 +111,7 @@ TEST(NightlyFile, RefusesWithPlaceAndAdvice) {
         {file(R"({"suite": "a", "python": "p"})", R"({"name": "c"})", ", \"torch\": [\"2.1.0\"]"),
          "n.json:1:41: \"python\" names an environment, whose torch is what it is: remove it"},
         {file(R"({"suite": "a"})", R"({"name": "c"})", ", \"torch\": [\"new\"]"),
-         "\"new\": expected a version of torch"},
+         "\"new\": expected \"newest\", or a version of torch"},
         {file(R"({"suite": "a"})", R"({"name": "c"})", ", \"shards\": 0"),
          "0: expected a number of shards"},
         {file(R"({"suite": "a"})", R"({"name": "c"})", ", \"keep\": {\"runs\": 0}"),

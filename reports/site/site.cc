@@ -96,6 +96,19 @@ Json signature_json(const SiteSignature& one) {
             {"tests", one.tests}};
 }
 
+Json torch_pair_json(const SiteTorchPair& pair) {
+    const auto test = [](const SiteTorchPair::Test& one) {
+        return Json::array({one.id, one.change, or_null(one.older), or_null(one.newer),
+                            clipped(one.older_error, kErrorBytes),
+                            clipped(one.newer_error, kErrorBytes)});
+    };
+    return {{"suite", pair.suite},
+            {"column", pair.column},
+            {"older", pair.older},
+            {"newer", pair.newer},
+            {"tests", list_of(pair.tests, test)}};
+}
+
 Json ledger_json(const SiteHistory& history) {
     const analysis::Ledger& ledger = history.ledger;
     return Json::array({history.strip, name_of(ledger.standing), ledger.since,
@@ -173,7 +186,8 @@ void site_parts(const SiteView& view, const PartSink& sink) {
     };
     summary["site"] = {{"root", ""},
                        {"cells", list_of(view.cells, cell_json)},
-                       {"problems", list_of(view.problems, problem)}};
+                       {"problems", list_of(view.problems, problem)},
+                       {"torch_pairs", list_of(view.torch_pairs, torch_pair_json)}};
     sink(kSummaryPart, summary_text(summary));
 }
 

@@ -98,9 +98,21 @@ struct SiteProblem {
     std::string suite, column, torch, why;
 };
 
+// Two versions of torch in the newest night.
+struct SiteTorchPair {
+    struct Test {
+        std::string id, change;                // "regressed"
+        std::string older, newer;              // states; empty: not there
+        std::string older_error, newer_error;  // may be empty
+    };
+    std::string suite, column, older, newer;  // versions
+    std::vector<Test> tests;
+};
+
 struct SiteView {
     std::vector<SiteCell> cells;
     std::vector<SiteProblem> problems;
+    std::vector<SiteTorchPair> torch_pairs;
     std::vector<SiteBreak> breaks;        // newest first
     std::vector<SiteTest> fixed;          // in the newest run of their cell
     std::vector<SiteFlaky> flaky;         // by rate

@@ -22,5 +22,8 @@ void mark_newest(const fs::path& night);
 // The cells of the newest night that could not run. Empty, too, for a summary that cannot be read:
 // a site does without.
 [[nodiscard]] std::vector<reports::SiteProblem> cells_without_run(const fs::path& results);
+// Its versions of torch side by side, but for pairs without a difference.
+[[nodiscard]] std::vector<reports::SiteTorchPair> torch_pairs_of_last_night(
+    const fs::path& results);
 
 }  // namespace compat::site

@@ -200,6 +200,28 @@ TEST(LastNight, NamesTheCellsThatCouldNotRun) {
     EXPECT_THAT(cells_without_run(tree.root()), IsEmpty());
 }
 
+TEST(LastNight, HasTheVersionsOfTorchThatDiffer) {
+    const test::TempTree tree;
+    const auto pair = [](const char* tests) {
+        return std::string(R"({"suite": "s", "column": "cpu", "older": {"torch": "2.14.1"},
+                              "newer": {"torch": "2.15.0"}, "tests": [)") +
+               tests + "]}";
+    };
+    tree.write("nights/20260101-000000/summary.json",
+               R"({"torch_pairs": [)" + pair("") + ", 7, " +
+                   pair(R"({"test": "t", "change": "fixed", "older": "failed", "newer": null,
+                            "older_error": "E: 1", "newer_error": null}, 3)") +
+                   "]}");
+    const auto found = torch_pairs_of_last_night(tree.root());
+    ASSERT_THAT(found, SizeIs(1));
+    EXPECT_EQ(found[0].older + found[0].newer, "2.14.12.15.0");
+    ASSERT_THAT(found[0].tests, SizeIs(2));
+    const auto& test = found[0].tests[0];
+    EXPECT_EQ(test.id + test.change + test.older + test.newer + test.older_error,
+              "tfixedfailedE: 1");
+    EXPECT_EQ(test.newer_error, "");
+}
+
 TEST(SiteLayout, NamesArePlainAndDiffer) {
     EXPECT_EQ(short_name("cuda (simulated)"), "cuda-simulated");
     EXPECT_EQ(short_name("../x/"), "_.-x");

@@ -21,7 +21,10 @@ export interface Cell {
 }
 // Addresses are relative to the site's folder: `root` leads there.
 export interface Problem { suite: string; column: string; torch: string; why: string }
-export interface Site { root: string; suite?: string; parts?: string[]; cells: Cell[]; problems?: Problem[] }
+// A test of two versions of torch in one night: id, change, states (null: not there), errors.
+export type TorchTest = [string, "regressed" | "changed" | "fixed", State | null, State | null, string, string];
+export interface TorchPair { suite: string; column: string; older: string; newer: string; tests: TorchTest[] }
+export interface Site { root: string; suite?: string; parts?: string[]; cells: Cell[]; problems?: Problem[]; torch_pairs?: TorchPair[] }
 
 export interface SiteTest { cell: number; id: string; page: string; error: string | null }
 export type Change = [string, string | null, string | null]; // name, before, after

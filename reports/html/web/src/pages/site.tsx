@@ -177,6 +177,27 @@ function Breaks({ site, newest, cell }: { site: Site; newest?: boolean; cell?: n
   }}</Part>;
 }
 
+// The versions of torch in the newest night, side by side.
+function TorchPairs({ site }: { site: Site }) {
+  const pairs = site.torch_pairs ?? [];
+  if (pairs.length === 0) return null;
+  const state = (one: string | null) => (one ? words(one) : "not there");
+  return (
+    <>
+      <h2>Versions of torch in the last night</h2>
+      <ul class="cards">{pairs.map((pair) => (
+        <li key={`${pair.suite} ${pair.column} ${pair.newer}`}>
+          <div class="cause-head"><strong>{visible(`${pair.older} → ${pair.newer}`)}</strong> <Name text={pair.suite} length={80} /> <span class="tag">{visible(pair.column)}</span></div>
+          <ul class="plain"><Some items={pair.tests} first={10} what="tests">{([id, change, older, newer, before, now]) => (
+            <li key={id}><span class={`tag ${change === "fixed" ? "better" : "worse"}`}>{change}</span> <Name text={id} length={300} /> <span class="sub">{state(older)} → {state(newer)}</span>
+              {before && <code class="line"><Name text={`${pair.older}: ${before}`} length={300} /></code>}
+              {now && <code class="line"><Name text={`${pair.newer}: ${now}`} length={300} /></code>}</li>
+          )}</Some></ul>
+        </li>))}</ul>
+    </>
+  );
+}
+
 function Changes({ site, route }: { site: Site; route: Route }) {
   const cell = route.query.has("cell") ? Number(route.query.get("cell")) : undefined;
   const its = cell === undefined ? undefined : site.cells[cell];
@@ -198,6 +219,7 @@ function Changes({ site, route }: { site: Site; route: Route }) {
             </tr>))}</tbody>
         </table>
       </div>
+      {cell === undefined && <TorchPairs site={site} />}
       {route.query.get("show") !== "fixed" && <Breaks site={site} cell={cell} />}
       <Part<Lists> name="lists">{(lists) => (
         <>

@@ -165,6 +165,8 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
     auto entry = cache.get(
         "environments", suite.name, recipe.key,
         [&](const fs::path& folder, const fs::path& log) -> Expected<std::string> {
+            // Before torch is fetched, which takes minutes.
+            if (options.shim && !options.source_only) TRY(probe(python, share).and_then(check_gil));
             say(fmt::format("creating the Python environment of {} in {}", suite.name,
                             folder.string()));
             const std::string own = (folder / "bin" / "python").string();

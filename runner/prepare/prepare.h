@@ -107,6 +107,8 @@ using OnProgress = std::function<void(const Environment&)>;
 [[nodiscard]] Expected<Source> get_source(const suites::Suite& suite, const Options& options,
                                           const Environment& environment, const Share& share,
                                           const Cache& cache, const Say& say);
+// An error if this Python runs threads without the GIL, which guards what the shim counts.
+[[nodiscard]] Expected<void> check_gil(const Environment& environment);
 // Absolute path of the library for this environment's torch: prebuilt, cached, or built now.
 [[nodiscard]] Expected<fs::path> get_shim(const Environment& environment, const Share& share,
                                           const Cache& cache, const Say& say);
@@ -136,6 +138,8 @@ using OnProgress = std::function<void(const Environment&)>;
 inline constexpr const char* kPythonAdvice =
     "install python3 and python3-venv, or set COMPAT_BASE_PYTHON or --python";
 inline constexpr const char* kTorchAdvice = "install torch in it, or use --shim off";
+inline constexpr const char* kGilAdvice =
+    "the shim does not work in a free-threaded Python: use a build with the GIL, or --shim off";
 
 // All of the above; parts that `options` exclude stay empty.
 [[nodiscard]] Expected<Prepared> prepare(const suites::Suite& suite, const Options& options,

@@ -72,6 +72,7 @@ struct Names {
 };
 
 Expected<Names> names_of(const Environment& environment, const Share& share) {
+    TRY(check_gil(environment));
     if (environment.torch_version.empty())
         return fail(ErrorKind::environment, "this Python has no torch", kTorchAdvice,
                     environment.python.string());
@@ -91,6 +92,16 @@ fs::path find_library(const Names& names, const Share& share, const Cache& cache
 }
 
 }  // namespace
+
+// "cpython-314t-x86_64-linux-gnu", or "314td" of a debug build.
+Expected<void> check_gil(const Environment& environment) {
+    const std::string& abi = environment.soabi;
+    const size_t version = std::min(abi.find('-'), abi.size());
+    if (abi.substr(version, abi.find('-', version + 1) - version).find('t') == std::string::npos)
+        return {};
+    return fail(ErrorKind::environment, "this Python has no GIL", kGilAdvice,
+                environment.python.string());
+}
 
 Expected<fs::path> find_shim(const Environment& environment, const Share& share,
                              const Cache& cache) {

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "runner/base/files.h"
@@ -390,6 +391,41 @@ TEST_F(PrepareTest, MissingHeadersOfPythonAreReportedBeforeTheBuild) {
     EXPECT_FALSE(fs::exists(tree.root() / "called"));
 }
 
+TEST_F(PrepareTest, AFreeThreadedPythonIsRefusedBeforeAnythingIsBuilt) {
+    const std::string answer =
+        R"(echo '{"soabi": "cpython-314t-x86_64-linux-gnu", "torch": {"version": "9.9"}, "packages": {}}')";
+    script("cmake", "touch called; exit 1");
+    options.root = tree.root();
+    options.python = script("python", answer);
+    const auto existing = prepare_suite();
+    ASSERT_FALSE(existing);
+    EXPECT_THAT(to_line(existing.error()), HasSubstr("free-threaded"));
+    EXPECT_THAT(to_line(existing.error()), HasSubstr(options.python.string()));
+    options.python.clear();
+    options.base_python = script("base", "[ $1 != -m ] || touch called; " + answer);
+    const auto made = prepare_suite();
+    ASSERT_FALSE(made);
+    EXPECT_THAT(to_line(made.error()), HasSubstr("free-threaded"));
+    EXPECT_FALSE(fs::exists(tree.root() / "called"));
+    options.shim = false;
+    options.python = script("python", answer);
+    EXPECT_TRUE(prepare_suite());
+}
+
+TEST(Gil, IsMissingWhereTheAbiSaysSo) {
+    Environment environment;
+    for (const auto& [abi, has_gil] :
+         std::map<std::string, bool>{{"cpython-315t-darwin", false},
+                                     {"cpython-314td-x86_64-linux-gnu", false},
+                                     {"cpython-314-x86_64-linux-gnu", true},
+                                     {"cpython-38d-x86_64-linux-gnu", true},
+                                     {"pypy311-pp73-x86_64-linux-gnu", true},
+                                     {"", true}}) {
+        environment.soabi = abi;
+        EXPECT_EQ(check_gil(environment).has_value(), has_gil) << abi;
+    }
+}
+
 TEST_F(PrepareTest, AMissingRootIsReportedBeforeAnythingIsBuilt) {
     script("cmake", "touch called; exit 1");
     options.root = tree.root() / "none";
@@ -497,7 +533,7 @@ TEST(Probe, AnEnvironmentWithoutRequirementsIsProbedOnce) {
     suite.framework = Framework::unittest;
     ASSERT_TRUE(make_environment(suite, options, share, Cache(tree.root() / "cache"),
                                  [](std::string_view) {}));
-    EXPECT_THAT(read_file(calls).value(), ::testing::MatchesRegex("--version\n"
+    EXPECT_THAT(read_file(calls).value(), ::testing::MatchesRegex("--version\n-I /share/probe.py\n"
                                                                   "-m venv [^\n]*\n"
                                                                   "-m pip [^\n]*\n"
                                                                   "-I /share/probe.py\n"

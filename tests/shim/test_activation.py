@@ -312,3 +312,11 @@ def test_a_library_for_another_torch_is_refused_naming_both_versions(starting_ch
     for part in ("9.9.9+elsewhere", torch.__version__, torch.version.git_version):
         assert part in last
     assert [line["event"] for line in ran.record] == ["watch"]
+
+
+def test_a_python_without_the_gil_is_refused_before_a_library_is_looked_for(starting_child):
+    script = 'import sys; sys.abiflags = "t"' + CUDA_WORKS  # as a free-threaded Python has it
+    ran = starting_child(script, env={"COMPAT_SHIM_LIBRARY": None})
+    assert ran.returncode == 1
+    last = ran.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ") and "free-threaded" in last and sys.executable in last

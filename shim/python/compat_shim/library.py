@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import sys
 
 NAME = "_compat_shim"
 # As sysconfig's SOABI, without the milliseconds that it takes to read Python's Makefile.
@@ -15,6 +16,11 @@ _BUILT_FOR = re.compile(_BEGINNING + rb"torch=([^;]*);git=([^;]*);python=([^}]*)
 
 def load(path, torch_version, torch_git):
     """The common library at `path`, or an ImportError that names what it was built for and what is here."""
+    if "t" in sys.abiflags:
+        raise ImportError(
+            f"the shim does not work in a free-threaded Python ({sys.executable}): use a build with "
+            "the GIL, or unset ACTIVATE_TORCH_DEVICE to run without the shim"
+        )
     if path is None:
         raise ImportError(
             "ACTIVATE_TORCH_DEVICE=1 needs COMPAT_SHIM_LIBRARY, the path of the library built for "

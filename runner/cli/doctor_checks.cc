@@ -61,6 +61,23 @@ Findings find_system_packages(const Requirement&, const DoctorInput& input) {
     return missing;
 }
 
+// In the environment; before there is one, in the Python that will create it.
+Findings find_gil(const Requirement&, const DoctorInput& input) {
+    if (!input.settings.on(Setting::shim)) return {};
+    prepare::Environment environment;
+    if (input.environment && *input.environment) {
+        environment = **input.environment;
+    } else {
+        environment.python = input.settings.text(Setting::base_python);
+        constexpr const char* kAsk = "import sysconfig; print(sysconfig.get_config_var('SOABI'))";
+        environment.soabi =
+            prepare::output_of({{environment.python.string(), "-c", kAsk}, prepare::kNoProject, {}})
+                .value_or("");
+        if (environment.soabi.empty()) return {};  // "python" says so
+    }
+    return {{kind_of(prepare::check_gil(environment).has_value()), environment.python.string()}};
+}
+
 Findings find_torch(const Requirement&, const DoctorInput& input) {
     if (input.python.empty()) return {};
     const auto& environment = input.environment;
@@ -82,6 +99,7 @@ constexpr std::array kRequirements = std::to_array<Requirement>({
      find_write_access<Setting::results>},
     {"packages", "Debian package {}", "", find_system_packages},
     {"torch", "torch in {}", prepare::kTorchAdvice, find_torch},
+    {"gil", "GIL in {}", prepare::kGilAdvice, find_gil},
 });
 
 }  // namespace

@@ -55,8 +55,10 @@ bool is_of(const ProcessEnd& end, std::string_view fatal) {
     return end.code == SIGABRT;
 }
 
+// A free-threaded Python prints no other thread's stack, and no name of this one.
 bool is_current(std::string_view line) {
-    return line.find("Current thread 0x") != std::string_view::npos;
+    return line.find("Current thread 0x") != std::string_view::npos ||
+           line.find("Stack (most recent call first):") != std::string_view::npos;
 }
 
 bool is_thread(std::string_view line) {

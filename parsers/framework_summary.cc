@@ -173,9 +173,10 @@ std::optional<FrameworkSummary> read_unittest_summary(std::string_view ran,
     static const Pattern counts(
         R"((?:NO TESTS RAN|FAILED|OK)(?: \(([a-z ]+=\d{1,18}(?:, [a-z ]+=\d{1,18})*)\))?)");
     const auto count = tests.match(ran);
-    const auto found = count ? counts.match(verdict) : std::nullopt;
+    const std::string plain = without_ansi(verdict);
+    const auto found = count ? counts.match(plain) : std::nullopt;
     if (!found) return std::nullopt;
-    return FrameworkSummary{.text = valid_utf8(fmt::format("{}: {}", ran, verdict)),
+    return FrameworkSummary{.text = valid_utf8(fmt::format("{}: {}", ran, plain)),
                             .ran = number_of((*count)[1]),
                             .counts = counts_in((*found)[1])};
 }

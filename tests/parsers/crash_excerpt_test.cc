@@ -54,6 +54,29 @@ TEST(CrashExcerpt, OfASignalAreTheDumpThatNamesIt) {
     EXPECT_THAT(f.traceback, HasSubstr("Extension modules"));
 }
 
+// Python 3.14 names threads and adds a stack of C; without the GIL it shows one thread alone.
+TEST(CrashExcerpt, NewerPythonsHaveOtherHeaders) {
+    for (const std::string header :
+         {"Thread 0x00007f0000000002 [beside] (most recent call first):\n"
+          "  File \"/s/tests/beside.py\", line 3 in wait\n\n"
+          "Current thread 0x00007f0000000001 [python] (most recent call first):\n",
+          "<Cannot show all threads while the GIL is disabled>\n"
+          "Stack (most recent call first):\n"}) {
+        const Failure f = crash_excerpt(
+            "test_b (tests.test_a.A.test_b) ... Fatal Python error: Segmentation fault\n\n" +
+                header +
+                "  File \"/s/tests/test_a.py\", line 9 in helper\n"
+                "  File \"/s/tests/test_a.py\", line 12 in test_b\n\n"
+                "Current thread's C stack trace (most recent call first):\n"
+                "  Binary file \"/usr/bin/python3.14\", at _Py_DumpStack+0x4a [0x49b2f9]\n",
+            kSegv, kName);
+        EXPECT_EQ(f.key_line(), "SIGSEGV: Fatal Python error: Segmentation fault");
+        const std::vector<Frame> frames{{"/s/tests/test_a.py", 12, "test_b"},
+                                        {"/s/tests/test_a.py", 9, "helper"}};
+        EXPECT_EQ(f.frames, frames);
+    }
+}
+
 TEST(CrashExcerpt, ADumpOfAnotherSignalIsNotOfThisDeath) {
     // A child of the suite's crashed into the same log; the process itself exited.
     const std::string log = std::string(kSegvLog) + "the child crashed as expected\n";

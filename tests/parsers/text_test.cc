@@ -142,6 +142,10 @@ std::string closing(const std::string& ran, const std::string& verdict) {
 
 const std::vector<ClosingRow> kClosings{
     {"unittest", "unittest", "x\n" + closing("Ran 1 test in 0.1s", "OK"), "Ran 1 test in 0.1s: OK"},
+    {"coloured", "unittest",
+     "x\n" + closing("Ran 2 tests in 1.0s",
+                     "\x1b[1;31mFAILED\x1b[0m (\x1b[1;31mfailures=1\x1b[0m, errors=1)"),
+     "Ran 2 tests in 1.0s: FAILED (failures=1, errors=1)"},
     {"with_counts", "unittest",
      "x\n" + closing("Ran 2 tests in 1.0s", "FAILED (failures=1, expected failures=2)"),
      "Ran 2 tests in 1.0s: FAILED (failures=1, expected failures=2)"},

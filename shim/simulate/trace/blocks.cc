@@ -6,6 +6,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "runtime/fork_safe_mutex.h"
 #include "runtime/streams.h"
 #include "simulate/accelerator.h"
 
@@ -81,7 +82,7 @@ class TracedBlocks {
     }
 
   private:
-    std::mutex mutex_;
+    ForkSafeMutex mutex_;
     std::map<std::uintptr_t, UsedBlock> used_;
     std::multimap<BlockPool, c10::DataPtr> unused_;
     std::size_t unused_bytes_ = 0;

@@ -72,10 +72,10 @@ def _with_cuda(torch, dispatch):
     a process is forked, and fails in a fork, which has none, as in the workers of a DataLoader."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        device = (kwargs or {}).get("device")
-        if torch.cuda.is_initialized() or (device is not None and device.type == "cuda"):
+        kwargs = kwargs or {}
+        if torch.cuda.is_initialized() or getattr(kwargs.get("device"), "type", None) == "cuda":
             return dispatch(self, func, types, args, kwargs)
-        return func(*args, **(kwargs or {}))
+        return func(*args, **kwargs)
 
     return __torch_dispatch__
 

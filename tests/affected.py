@@ -24,6 +24,7 @@ RUN = {
     "tests/harness": ("runner/harness",),
     "tests/shim": ("parsers/diagnosis", "shim", "suites/conformance", "tests/sweep", "tests/cross"),
     "tests/suites": ("suites",),
+    "tests/releases": ("shim", "runner/harness/scan", "suites/conformance", "tests/sweep"),
     "tests/gpu": (),
     "tests/releases": ("runner",),
 }
@@ -110,7 +111,7 @@ def imported(file):
 
 
 # Folders that test files put on sys.path.
-RUNS_FROM = (ROOT / "runner/harness", ROOT / "shim/python", ROOT / "tests/sweep", ROOT / "tests/e2e/torture")
+RUNS_FROM = (ROOT / "runner/harness", ROOT / "shim/python", ROOT / "tests/sweep", ROOT / "tests/releases", ROOT / "tests/e2e/torture")
 
 
 def test_files(changed):

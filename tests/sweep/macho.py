@@ -7,13 +7,20 @@ import struct
 
 import numpy
 
-SEGMENT, SYMBOLS = 0x19, 0x2
+SEGMENT, SYMBOLS, BUILD_VERSION = 0x19, 0x2, 0x32
 SECTION = struct.Struct("<16s16sQQI")
 ADRP, ADD, BRANCH = 0x90000000, 0x91000000, 0x14000000
 # Between an ADRP and its ADD the compiler puts other instructions.
 REACH = 8
+# So many instructions before a call load its arguments.
+ARGUMENTS = 12
 SYMBOL = [("name", "<u4"), ("type", "u1"), ("section", "u1"), ("extra", "<u2"), ("value", "<u8")]
 DEBUG = 0xE0
+
+
+def _between(keys, values, low, high):
+    """The values whose sorted keys are in this range, its ends included."""
+    return values[numpy.searchsorted(keys, low) : numpy.searchsorted(keys, high, side="right")]
 
 
 class Library:
@@ -29,6 +36,8 @@ class Library:
                     self._sections.setdefault(name.rstrip(b"\0"), (address, length, offset))
             elif command == SYMBOLS:
                 self._symbols = struct.unpack_from("<IIII", content, at + 8)
+            elif command == BUILD_VERSION:
+                self._minimum_system = struct.unpack_from("<I", content, at + 12)[0]
             at += size
         self._functions()
         self._loads()
@@ -56,22 +65,29 @@ class Library:
             adds = (then & 0xFF800000 == ADD) & (((then >> 5) & 31) == (word & 31))
             texts.append(pages[adds] + ((then[adds] >> 10) & 0xFFF))
             places.append(base + first[adds].astype(numpy.int64) * 4)
-        self._texts, self._places = numpy.concatenate(texts), numpy.concatenate(places)
+        texts, places = numpy.concatenate(texts), numpy.concatenate(places)
+        order = numpy.argsort(texts, kind="stable")
+        self._texts, self._places = texts[order], places[order]
         calls = numpy.nonzero(self._code & 0x7C000000 == BRANCH)[0]
         offset = (self._code[calls] & 0x3FFFFFF).astype(numpy.int64)
         offset = numpy.where(offset & (1 << 25), offset - (1 << 26), offset) * 4
-        self._calls = base + calls.astype(numpy.int64) * 4
-        self._called = self._calls + offset
+        places = base + calls.astype(numpy.int64) * 4
+        order = numpy.argsort(places + offset, kind="stable")
+        self._calls, self._called = places[order], (places + offset)[order]
 
     def _function(self, address):
         i = numpy.searchsorted(self._starts["value"], address, side="right") - 1
         at = self._names + int(self._starts["name"][i])
         return int(self._starts["value"][i]), self.content[at : self.content.find(b"\0", at)].decode()
 
+    def minimum_system(self):
+        """The oldest macOS that loads the library, as "14.0"."""
+        return f"{self._minimum_system >> 16}.{self._minimum_system >> 8 & 0xFF}"
+
     def texts(self):
         _, length, offset = self._sections[b"__cstring"]
         for text in self.content[offset : offset + length].split(b"\0"):
-            yield text.decode(errors="replace")
+            yield text.decode(errors="surrogateescape")
 
     def users(self, text):
         """The functions that load a text with this part, and those that reach it through code that
@@ -81,16 +97,25 @@ class Library:
         if at < 0:
             return set()
         start = self.content.rfind(b"\0", 0, at) + 1
-        low, high = address + start - offset, address + at - offset
-        found = self._places[(self._texts >= low) & (self._texts <= high)]
-        todo, seen, names = list(found), set(), set()
+        return self._users(address + start - offset, address + at - offset)
+
+    def users_of_all(self):
+        """Each text of the library with its users."""
+        at = self._sections[b"__cstring"][0]
+        for text in self.texts():
+            yield text, self._users(at, at)
+            at += len(text.encode(errors="surrogateescape")) + 1
+
+    def _users(self, low, high):
+        todo = list(_between(self._texts, self._places, low, high))
+        seen, names = set(), set()
         while todo:
             start, name = self._function(todo.pop())
             if start in seen:
                 continue
             seen.add(start)
             if "OUTLINED" in name or ".cold" in name:
-                todo += list(self._calls[self._called == start])
+                todo += list(_between(self._called, self._calls, start, start))
             else:
                 names.add(name)
         return names
@@ -112,6 +137,19 @@ class Library:
         return [
             list(loaded.values()) for loaded in by_function.values() if set(wanted) <= set(loaded)
         ]
+
+    def loaded_before_calls_of(self, name):
+        """The texts that are loaded just before a call of a function of this name: its arguments."""
+        address, length, offset = self._sections[b"__cstring"]
+        found = set()
+        for mangled in re.finditer(rb"(?<=\0)\w*" + name + rb"\w*(?=\0)", self.content[self._names :]):
+            for start in self._starts["value"][self._starts["name"] == mangled.start()]:
+                for call in _between(self._called, self._calls, start, start):
+                    near = (self._places >= call - 4 * ARGUMENTS) & (self._places < call)
+                    for at in self._texts[near & (self._texts >= address) & (self._texts < address + length)]:
+                        where = offset + int(at) - address
+                        found.add(self.content[where : self.content.find(b"\0", where)].decode(errors="replace"))
+        return found
 
     def _address(self, text):
         address, length, offset = self._sections[b"__cstring"]

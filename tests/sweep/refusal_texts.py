@@ -116,10 +116,11 @@ def said_by_another(rule, version):
     )
 
 
-def compare(version, library, core, before):
-    """`core`: the library with texts that every part of torch shares. `before`: the rules whose text an
+def disagreements(version, library, core, before):
+    """Pairs of a rule, or of an op whose kernel has another name, and what its wheel says otherwise.
+    `core`: the library with texts that every part of torch shares. `before`: the rules whose text an
     op's own function loaded in an earlier wheel."""
-    kernels, differ = library.kernels(), 0
+    kernels = library.kernels()
     for place, rule in enumerate(all_rules()):
         ours, what = in_range(rule, version), None
         if "kernel" in rule:
@@ -142,13 +143,10 @@ def compare(version, library, core, before):
             if own:
                 before.add(place)
         if what:
-            differ += 1
-            print(f"{version}: {what}: {rule['ops']} {rule.get('text') or rule['kernel']}")
+            yield f"{rule['ops']} {rule.get('text') or rule['kernel']}", what
     for op, pattern in metal_kernels(version):
         if not any(map(pattern.fullmatch, kernels)):
-            differ += 1
-            print(f"{version}: no kernel {pattern.pattern} for {op}")
-    return differ
+            yield op, f"no kernel {pattern.pattern}"
 
 
 def always_on_cpu(library):
@@ -179,7 +177,9 @@ def main():
         with zipfile.ZipFile(wheel) as file:
             library = macho.Library(file.read("torch/lib/libtorch_cpu.dylib"))
             core = file.read("torch/lib/libc10.dylib")
-        differ += compare(version, library, core, owners)
+        for rule, what in disagreements(version, library, core, owners):
+            differ += 1
+            print(f"{version}: {what}: {rule}")
         for ops in always_on_cpu(library):
             print(f"{version}: MPSFallback.mm registers {', '.join(ops)}")
         if options.new:

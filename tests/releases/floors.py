@@ -1,0 +1,111 @@
+"""What changed in what a release needs: Python, macOS, packages; and its entry points."""
+
+import re
+
+import answers
+from lines import ANSWERED, DECIDE, OPEN, Line, by_answer, difference, names
+
+README, SETTINGS = "README.md", "shim/python/compat_shim/settings.py"
+TABLES = "shim/python/compat_shim/cuda/tables.py"
+
+
+def lines(before, after):
+    yield from _python(before, after)
+    yield from _macos(before, after)
+    yield from _packages(before, after)
+    yield from _entry_points(before, after)
+
+
+def _python(before, after):
+    if before["requires_python"] != after["requires_python"]:
+        yield Line("floors", f"Requires-Python {before['requires_python']} → {after['requires_python']}", README, ANSWERED, "the shim is built for each interpreter")
+    for kind, wanted in (("Python", r"cp\d+$"), ("free-threaded Python", r"cp\d+t$")):
+        old, new = ([each for each in facts["tags"] if re.match(wanted, each)] for facts in (before, after))
+        gone, added = difference(old, new)
+        if gone:
+            yield Line("floors", f"no wheels for {kind} {names(map(_version, gone))}", README, ANSWERED, "nothing of ours needs it")
+        found = {_version(each): _tested(each) for each in added}
+        yield from by_answer("floors", f"wheels for {kind} {{}}", README, found)
+    gone, added = difference(before["python"], after["python"])
+    if (gone or added) and not set(added) <= {_version(each).rstrip("t") for each in after["tags"]}:
+        yield Line("floors", f"classifiers: without {names(gone)}; with {names(added)}", README, OPEN)
+
+
+def _version(tag):
+    return f"{tag[2]}.{tag[3:]}"
+
+
+def _tested(tag):
+    """Whether README says that the code in test processes runs with it."""
+    text = (answers.ROOT / README).read_text()
+    found = re.search(r"tested with Python 3\.(\d+) to 3\.(\d+)([^\n]*free-threaded[^\n]*)?", text)
+    minor = int(re.sub(r"\D", "", tag[3:]))
+    if found and int(found[1]) <= minor <= int(found[2]) and (not tag.endswith("t") or found[3]):
+        return ANSWERED, README
+    return DECIDE, "README.md does not say that it is tested"
+
+
+def _macos(before, after):
+    for word, of in (("wheels' tag", lambda facts: names(each for each in facts["platforms"] if "macos" in each)), ("LC_BUILD_VERSION", lambda facts: facts["macos"]["minos"])):
+        if of(before) != of(after):
+            yield Line("floors", f"macOS by the {word}: {of(before)} → {of(after)}", SETTINGS, *_oldest(of(after)))
+    old, new = ([each for each in facts["platforms"] if "macos" not in each] for facts in (before, after))
+    if old != new:
+        yield Line("floors", f"platforms: {names(old)} → {names(new)}", README, ANSWERED, "the shim is built on the machine")
+
+
+def _oldest(shown):
+    """The oldest simulated Mac must not be older than the oldest that the wheel is for."""
+    major = min(int(each) for each in re.findall(r"(?:macosx_)?(\d+)[._]\d+", shown))
+    text = answers.texts()[SETTINGS]
+    ours = [int(each) for each in re.findall(r'"\d+(?:\.\d+)?": \((\d+),', text)]
+    refused = re.search(rf"found < \({major}, \d+\)", text)
+    return (ANSWERED, SETTINGS) if ours and (min(ours) >= major or refused) else (DECIDE, f"a simulated Mac may have macOS {min(ours)}")
+
+
+def _packages(before, after):
+    old, new = (dict(_requirement(each) for each in facts["requires"]) for facts in (before, after))
+    gone, added = difference(old, new)
+    if gone or added:
+        yield Line("floors", f"requires {names(added) or 'nothing new'}; no longer {names(gone) or 'any'}", TABLES, ANSWERED, "no package of CUDA is used on simulated devices")
+    for name in sorted(set(old) & set(new)):
+        if old[name] != new[name] and re.search(r"nccl|cudnn|triton|cuda-toolkit|cuda-bindings|nvshmem", name):
+            yield Line("floors", f"{name} {old[name]} → {new[name]}", TABLES, ANSWERED, "our versions fit the simulated GPU's capability" if "triton" not in name else "Triton's kernels do not run on simulated devices")
+    if before.get("cuda") != after.get("cuda"):
+        yield Line("floors", f"the wheel's CUDA {before.get('cuda')} → {after.get('cuda')}", TABLES, ANSWERED, f"{TABLES} (CUDA_VERSION)")
+    if before["linux"]["architectures"] != after["linux"]["architectures"]:
+        yield Line("floors", f"GPU architectures {before['linux']['architectures']} → {after['linux']['architectures']}", TABLES, ANSWERED, "shim/python/compat_shim/cuda/names.py (_cuda_getArchFlags)")
+
+
+def _requirement(text):
+    name = re.match(r"[\w.-]+", text)[0]
+    return re.sub(r"-cu\d+$", "", name), re.sub(r"\[.*?\]|;.*", "", text[len(name) :]).strip()
+
+
+def _entry_points(before, after):
+    old, new = before["entry_points"], after["entry_points"]
+    gone, added = difference(old, new)
+    found = {}
+    for each in added:
+        name = each.partition(": ")[2]
+        function = new[each].partition(":")[2]
+        # Another back end of NCCL is ours to answer; the rest is torch's own.
+        if "nccl" in name:
+            quoted = next((path for path, text in answers.texts().items() if path.startswith("shim/") and (f'"{name}"' in text or function in text or _creator(function, after) and answers.of_word(_creator(function, after)))), None)
+            found[each] = (ANSWERED, quoted) if quoted else (DECIDE, "init_process_group may be asked for it")
+        else:
+            found[each] = (ANSWERED, "torch's own")
+    yield from by_answer("process groups", "entry points, new: {}", "shim/python/compat_shim/simulate/nccl.py", found)
+    if gone:
+        yield Line("process groups", f"entry points, gone: {names(gone)}", "shim/python/compat_shim/simulate/nccl.py", ANSWERED, "torch's own")
+    for each in sorted(set(old) & set(new)):
+        if old[each] != new[each]:
+            yield Line("process groups", f"entry point {each}: {old[each]} → {new[each]}", "shim/python/compat_shim/simulate/nccl.py", OPEN)
+
+
+def _creator(function, after):
+    """What makes the group of a registrar, by torch's naming."""
+    kind = re.fullmatch(r"_register_builtin_(\w+)_backend", function)
+    name = f"_create_{kind[1]}_process_group" if kind else ""
+    known = after["python_files"].get("torch.distributed.distributed_c10d", {}).get("definitions", {})
+    return name if name in known else None

@@ -1,0 +1,188 @@
+"""Facts of the C++ headers of a torch wheel, by their text: classes with their virtual functions,
+functions, the dtypes that the functions of a device list, and macros that list names.
+
+No compiler is asked. Templates and macros that build declarations are not seen."""
+
+import re
+
+WANTED = re.compile(
+    r"torch/include/(?:c10/(?:core|util|cuda|mps)|ATen/(?!ops/)|torch/csrc/(?:distributed/c10d|cuda|mps|utils|profiler|\w+\.h)"
+    r"|torch/(?:library|headeronly))"
+)
+GENERATED = re.compile(
+    r"ATen/(?:\w*Functions(?:_inl)?|RedispatchFunctions|Vmap\w*|RegistrationDeclarations|ops/\w+)\.h|/kernels?/|cutlass|/cpu/vec|\.cuh$"
+)
+DEVICE_PATH = re.compile(r"mps|cuda|nccl|accelerator|Device|Hooks", re.I)
+COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:[^"\\\n]|\\.)*")', re.S)
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*$", re.M)
+MACRO = re.compile(r"#[ \t]*define[ \t]+(AT_\w*FORALL\w*)((?:[^\n\\]|\\\n)*)")
+LISTED = re.compile(r"_\(\s*(?:[\w:]+\s*,\s*)?(\w+)(?:\s*,\s*(\w+))?")
+SCOPE = re.compile(r"(?:^|[\s;])(namespace|class|struct|union|enum(?:\s+class|\s+struct)?)\b(?!.*\boperator\b)")
+NAME = re.compile(r"(~?\w+|operator\s*[^\s(]+)\s*\($")
+DTYPE = re.compile(r"\b(?:kIndex_|ScalarType::|at::k|k)([A-Z][A-Za-z0-9_]*)")
+DTYPES = frozenset(
+    "Byte Char Short Int Long Half Float Double ComplexHalf ComplexFloat ComplexDouble Bool QInt8 QUInt8"
+    " QInt32 BFloat16 UInt16 UInt32 UInt64".split()
+)
+
+
+def plain(text):
+    return COMMENT.sub(lambda found: found[1] or " ", text)
+
+
+def is_dtype(name):
+    return name in DTYPES or re.fullmatch(r"Float[48]_\w+|U?Int[1-7]|BComplex\w+|Bits\w+", name) is not None
+
+
+class Header:
+    def __init__(self, text, of_device):
+        self.macros = {
+            found[1]: sorted({name for each in LISTED.finditer(found[2]) for name in each.groups() if name})
+            for found in MACRO.finditer(text)
+            if found[2]
+        }
+        self._text = DIRECTIVE.sub("", text)
+        self._of_device = of_device
+        self.classes, self.functions, self.enums, self.dtypes = {}, {}, {}, {}
+        self._scope(0, len(self._text), [])
+
+    def _close(self, at):
+        """The place after the brace that closes the one at `at`."""
+        depth = 0
+        for found in BRACES.finditer(self._text, at):
+            if found[0] == "{":
+                depth += 1
+            elif found[0] == "}":
+                depth -= 1
+                if depth == 0:
+                    return found.end()
+        return len(self._text)
+
+    def _scope(self, at, end, inside):
+        """Statements of a namespace or a class, in order."""
+        head = at
+        depth = 0
+        while at < end:
+            found = STOPS.search(self._text, at, end)
+            if not found:
+                break
+            at = found.end()
+            if found[0] == "(":
+                depth += 1
+            elif found[0] == ")":
+                depth -= 1
+            elif depth > 0 and found[0] == "{":  # a default argument
+                at = self._close(found.start())
+            elif depth > 0:
+                continue
+            elif found[0] == "{":
+                close = self._close(found.start())
+                self._block(self._text[head : found.start()], at, close - 1, inside)
+                at = head = close
+            elif found[0] in ";}":
+                self._declared(self._text[head : found.start()], "", inside)
+                head = at
+
+    def _block(self, head, start, end, inside):
+        kind = SCOPE.search(head.split("(")[0]) if "=" not in head.split("(")[0] or "operator" in head else None
+        if not kind:
+            if "(" in head:
+                self._declared(head, self._text[start:end], inside)
+            elif 'extern "C"' in head:
+                self._scope(start, end, inside)
+            return
+        name, bases = _named(head[kind.end() :])
+        if kind[1] == "namespace":
+            self._scope(start, end, inside)
+        elif kind[1].startswith("enum"):
+            values = re.findall(r"(?:^|,)\s*(\w+)", self._text[start:end])
+            self.enums["::".join([*inside, name])] = sorted(set(values))
+        else:
+            where = [*inside, name]
+            self.classes["::".join(where)] = {"bases": bases, "virtual": {}}
+            self._scope(start, end, where)
+
+    def _declared(self, head, body, inside):
+        head = " ".join(head.split())
+        head = re.sub(r"\b(?:public|private|protected)\s*:(?!:)", "", head).strip()
+        opening = _parameters_at(head)
+        name = NAME.search(head[: opening + 1]) if opening > 0 else None
+        if not name or head.startswith((",", ":")):
+            return
+        shown = re.sub(r"\b(?:TORCH_\w*API|C10_\w+|inline|static|constexpr|explicit|\[\[\w+\]\])\s*", "", head)
+        shown = re.sub(r"\s*(?<!:):(?!:)(?=[^()]*\().*$|\s*(?<!:):\s+\w+[({].*$", "", shown) if inside else shown
+        owner = "::".join(inside)
+        if re.match(r"(?:template.*>)?\s*virtual\b", shown) or re.search(r"\boverride\b|\bfinal$", shown):
+            kept = self.classes.setdefault(owner, {"bases": "", "virtual": {}})["virtual"]
+            kept.setdefault(name[1], []).append(_neat(shown))
+        self.functions.setdefault(f"{owner}::{name[1]}" if owner else name[1], []).append(_neat(shown))
+        if self._of_device and body:
+            dtypes = {each for each in DTYPE.findall(body) if is_dtype(each)}
+            if len(dtypes) > 2:
+                self.dtypes[f"{owner}::{name[1]}" if owner else name[1]] = sorted(dtypes)
+
+
+BRACES = re.compile(r'[{}]|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'')
+STOPS = re.compile(r'[{};()]|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'')
+
+
+def _parameters_at(head):
+    """Where the parameters of a declaration begin: its first parenthesis outside of <…> and of
+    attributes."""
+    depth = 0
+    for found in re.finditer(r"operator\s*\(\)|operator\s*[<>]=?|[<>(]|->", head):
+        if found[0] == "<":
+            depth += 1
+        elif found[0] == ">":
+            depth -= 1
+        elif found[0] == "(" and depth <= 0:
+            if re.search(r"(?:__attribute__|alignas|decltype|noexcept|deprecated)\s*$", head[: found.start()]):
+                continue
+            return found.start()
+    return -1
+
+
+def _neat(shown):
+    """A declaration without the names of its parameters' values, so that `= 0` of a pure function stays."""
+    return " ".join(shown.replace("( ", "(").replace(" )", ")").split())
+
+
+def _named(head):
+    """Name and bases of a class."""
+    head = re.sub(r"\b(?:TORCH_\w+|C10_\w+|alignas\([^)]*\)|\[\[.*?\]\]|final)\b\s*", "", " ".join(head.split()))
+    name, _, bases = re.sub(r"::", "\0", head).partition(":")
+    name = name.replace("\0", "::").split("<")[0].split()
+    bases = re.sub(r"\b(?:public|private|protected|virtual)\s+", "", bases.replace("\0", "::"))
+    return (name[-1] if name else ""), bases.strip()
+
+
+def facts(read, paths):
+    found = {"classes": {}, "functions": {}, "enums": {}, "dtypes": {}, "macros": {}, "words": set(), "files": []}
+    for path in sorted(paths):
+        if not path.startswith("torch/include/") or not path.endswith((".h", ".hpp", ".cuh")):
+            continue
+        short = path.removeprefix("torch/include/")
+        found["files"].append(short)
+        if not WANTED.match(path) or GENERATED.search(path):
+            continue
+        text = plain(read(path).decode(errors="replace"))
+        found["words"].update(re.findall(r"\b[A-Za-z_]\w{3,}\b", text))
+        header = Header(text, bool(DEVICE_PATH.search(path)))
+        for name, value in header.classes.items():
+            found["classes"][name] = {"file": short, **value}
+        found["enums"].update({name: values for name, values in header.enums.items() if values})
+        found["macros"].update(header.macros)
+        if header.dtypes:
+            found["dtypes"][short] = header.dtypes
+        for name, shown in header.functions.items():
+            found["functions"].setdefault(name, []).extend(shown)
+    found["words"] = sorted(found["words"])
+    return found
+
+
+def joined(one, other):
+    """The facts of both wheels of a version."""
+    return {
+        key: {**value, **other[key]} if isinstance(value, dict) else sorted({*value, *other[key]})
+        for key, value in one.items()
+    }

@@ -1,0 +1,36 @@
+"""A line of what changed between two releases, and how lines are put together."""
+
+from typing import NamedTuple
+
+ANSWERED, OPEN, DECIDE, DECIDED = "answered", "no answer", "needs a decision", "decided"
+SHOWN = 60  # names in a line
+
+
+class Line(NamedTuple):
+    """`table`: the file of ours that the change hits. `by`: what answers it, or why it need not be."""
+
+    group: str
+    change: str
+    table: str
+    status: str
+    by: str = ""
+
+
+def names(words):
+    words = sorted(words)
+    more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+    return ", ".join(words[:SHOWN]) + more
+
+
+def difference(before, after):
+    """(gone, new) of two collections of keys."""
+    return sorted(set(before) - set(after)), sorted(set(after) - set(before))
+
+
+def by_answer(group, change, table, found):
+    """One line for each way in which names are answered. `found`: name → (status, by)."""
+    kinds = {}
+    for name, answer in found.items():
+        kinds.setdefault(answer, []).append(name)
+    for (status, by), each in kinds.items():
+        yield Line(group, change.format(names(each)), table, status, by)

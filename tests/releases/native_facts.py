@@ -1,0 +1,99 @@
+"""Facts of the libraries of a torch wheel: texts, the names of torch._C, environment variables, and in
+a wheel for macOS which of MPS's functions loads which text, and the Metal kernels. Nothing is
+loaded. A library is read whole, so that this takes 2 GB of memory for a wheel for macOS."""
+
+import pathlib
+import re
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "sweep"))
+import macho
+
+TEXT = re.compile(rb"[\x20-\x7e]{6,}(?=\0)")
+LINUX = ("libtorch_cuda", "libtorch_cpu", "libtorch_python", "libc10", "libc10_cuda")
+MPS = re.compile(r"mps|Metal|MPS")
+VARIABLE = re.compile(
+    r"(?:TORCH|PYTORCH|C10|CAFFE2|ATEN|NCCL|CUDA|CUDNN|CUBLAS(?:LT)?|CUSOLVER|MPS|GLOO|KINETO|DISABLE|ENABLE|USE"
+    r"|TENSORPIPE|LIBTORCH|NVSHMEM|INDUCTOR|XLA|MKL|OMP)_[A-Z0-9_]{3,}"
+)
+# Names of CUDA's libraries and of enumerations, which the same prefixes have.
+NO_VARIABLE = re.compile(
+    r"CU(?:DA|BLAS|BLASLT|DNN|SOLVER|FFT|SPARSE)_(?:STATUS|ERROR|SUCCESS|ATTR|BACKEND|TYPE|R_|C_|OP|BEHAVIOR|NUMERICAL"
+    r"|ENGINE|POINTWISE|TENSOR|KNOB|HEUR|DATA|API|KERNEL|VERSION|GRAPH|EVENT|STREAM|MEM|CONVOLUTION)|NCCL_(?:INVALID|ERROR)"
+)
+NATIVE = re.compile(r"_(?:cuda|cudnn|cudart|nccl|mps|accelerator|gds|cusparselt|host|graph_pool)\w*|_[A-Z]\w*(?:CUDA|MPS|Cuda)\w*|_(?:CUDA|MPS|Cuda|NCCL)\w+")
+ARCHITECTURES = re.compile(r"(?:sm_\d+\w? ?|compute_\d+\w? ?){2,}$")
+
+
+def read_only(content):
+    """The section .rodata of an ELF file."""
+    (sections,) = struct.unpack_from("<Q", content, 40)
+    size, count, names = struct.unpack_from("<HHH", content, 58)
+    headers = [struct.unpack_from("<IIQQQQ", content, sections + i * size) for i in range(count)]
+    for name, _, _, _, offset, length in headers:
+        if content.startswith(b".rodata\0", headers[names][4] + name):
+            return content[offset : offset + length]
+    return b""
+
+
+def texts_of(content):
+    return {found[0].decode() for found in TEXT.finditer(read_only(content))}
+
+
+def identifiers(mangled):
+    """The names of a mangled function, outermost first: at, native, mps, …"""
+    found, at = [], 0
+    while match := re.compile(r"\d+").search(mangled, at):
+        length = int(match[0])
+        name = mangled[match.end() : match.end() + length]
+        if not re.match(r"[A-Za-z_]\w*$", name) or len(name) < length:
+            at = match.end()
+            continue
+        found.append(name)
+        at = match.end() + length
+        if mangled[at : at + 1] in ("E", "I", "v", "R"):  # parameters follow
+            break
+    return [name for name in found if not name.startswith("_GLOBAL__")]
+
+
+def is_of_mps(mangled):
+    names = identifiers(mangled)
+    return "nnapi" not in names and "metal" not in names and any(map(MPS.search, names))
+
+
+def linux(read):
+    found = {"texts": {}, "variables": set(), "native": set(), "architectures": ""}
+    for name in LINUX:
+        texts = texts_of(read(f"torch/lib/{name}.so"))
+        found["variables"] |= {text for text in texts if VARIABLE.fullmatch(text) and not NO_VARIABLE.match(text)}
+        if name == "libtorch_python":
+            found["native"] = {text for text in texts if NATIVE.fullmatch(text)}
+        found["texts"][name] = sorted(text for text in texts if " " in text or "_" in text)
+        for text in filter(ARCHITECTURES.match, texts):
+            found["architectures"] = max(found["architectures"], text.strip(), key=len)
+    return {key: sorted(value) if isinstance(value, set) else value for key, value in found.items()}
+
+
+def macos(read):
+    library = macho.Library(read("torch/lib/libtorch_cpu.dylib"))
+    texts, owners, shared = set(), {}, []
+    for text, users in library.users_of_all():
+        if len(text) > 5 and text.isascii():
+            texts.add(text)
+            if of_mps := sorted(filter(is_of_mps, users)):
+                owners[text] = of_mps
+                if len(of_mps) < len(users):
+                    shared.append(text)
+    python = read("torch/lib/libtorch_python.dylib")
+    names = {name.decode() for name in re.findall(rb"(?<=\0)_(?:mps_|MPS)\w+(?=\0)", python)}
+    return {
+        "minos": library.minimum_system(),
+        "texts": sorted(texts),
+        "core": sorted(found[0].decode() for found in TEXT.finditer(read("torch/lib/libc10.dylib"))),
+        "owners": owners,
+        "shared": shared,
+        "alerts": sorted(library.loaded_before_calls_of(b"alertNotDeterministic")),
+        "kernels": sorted(library.kernels()),
+        "native": sorted(names),
+    }

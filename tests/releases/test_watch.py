@@ -1,0 +1,206 @@
+"""Tests watch.py on two made-up releases, whose wheels have a few files and tiny libraries, and that
+the page is the one that the stored results give."""
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+import page
+import watch
+from lines import DECIDE, DECIDED, Line
+
+BEFORE, AFTER = "90.1.0", "90.2.0"
+
+
+def elf(*texts):
+    """A library for Linux with texts."""
+    rodata = b"\0" + b"\0".join(text.encode() for text in texts) + b"\0"
+    names = b"\0.rodata\0.shstrtab\0"
+    header = bytearray(64)
+    struct.pack_into("<Q", header, 40, 64 + len(rodata) + len(names))
+    struct.pack_into("<HHH", header, 58, 64, 3, 2)
+    section = struct.Struct("<IIQQQQ16x8x")
+    sections = section.pack(0, 0, 0, 0, 0, 0) + section.pack(1, 1, 0, 0, 64, len(rodata)) + section.pack(
+        9, 3, 0, 0, 64 + len(rodata), len(names))
+    return bytes(header) + rodata + names + sections
+
+
+def mach_o(functions, alerts=(), kernels=(), minimum=14):
+    """A library for macOS: each function loads its texts, and those in `alerts` call torch's function."""
+    text_at, commands = 0x1000, 3
+    order = ["alertNotDeterministic", *functions]
+    texts = [text for each in functions.values() for text in each]
+    strings = b"\0".join(text.encode() for text in texts) + b"\0"
+    string_at = 0x4000
+    place_of = {text: string_at + strings.index(text.encode()) for text in texts}
+    code, starts = [], {}
+    for register, name in enumerate(order):
+        starts[name] = text_at + 4 * len(code)
+        for text in functions.get(name, ()):
+            here = text_at + 4 * len(code)
+            page_of = (place_of[text] >> 12) - (here >> 12)
+            code += [0x90000000 | (page_of & 3) << 29 | page_of >> 2 << 5 | register,
+                     0x91000000 | (place_of[text] & 0xFFF) << 10 | register << 5 | register]
+        if name in alerts:
+            here = text_at + 4 * len(code)
+            code.append(0x94000000 | (starts["alertNotDeterministic"] - here) // 4 & 0x3FFFFFF)
+        code.append(0xD65F03C0)
+    symbols, names = b"", b"\0"
+    for name in order:
+        symbols += struct.pack("<IBBHQ", len(names), 0x0F, 1, 0, starts[name])
+        names += b"__ZN2at6native3mps" + f"{len(name)}{name}Ev".encode() + b"\0"
+    metal = b"".join(b"NAME" + struct.pack("<H", len(name) + 1) + name.encode() + b"\0" for name in kernels)
+    size = 32 + 72 + 2 * 80 + 24 + 24
+    content = b"".join(struct.pack("<I", word) for word in code)
+    offsets = (size, size + len(content), size + len(content) + len(strings))
+    segment = struct.pack("<II", 0x19, 72 + 160) + bytes(56) + struct.pack("<II", 2, 0)
+    for name, address, length, offset in ((b"__text", text_at, len(content), offsets[0]), (b"__cstring", string_at, len(strings), offsets[1])):
+        segment += struct.pack("<16s16sQQI", name, b"__TEXT", address, length, offset) + bytes(28)
+    table = struct.pack("<IIIIII", 2, 24, offsets[2], len(order), offsets[2] + len(symbols), len(names))
+    build = struct.pack("<IIIIII", 0x32, 24, 1, minimum << 16, 0, 0)
+    return struct.pack("<IIIIIIII", 0xFEEDFACF, 0, 0, 6, commands, size - 32, 0, 0) + segment + table + build + content + strings + symbols + names + metal
+
+
+class Release:
+    """The files of a made-up release, to be changed by a test."""
+
+    def __init__(self):
+        self.requires, self.tags = ">=3.11", ["cp311"]
+        self.entry_points = "[torch.distributed.backends]\nnccl = torch.distributed.distributed_c10d:_register\n"
+        self.texts, self.native, self.functions, self.alerts, self.kernels, self.minimum = ["a text of CUDA"], ["_cuda_init"], {"add_mps": ["a text of MPS"]}, [], [], 14
+        self.files = {
+            "torch/cuda/__init__.py": "def synchronize(device=None):\n    return torch._C._cuda_init()\n",
+            "torch/distributed/distributed_c10d.py": "import os\ndef _make():\n    return _old if os.environ.get('TORCH_DIST_X') == '1' else _new\n",
+            "torch/testing/_internal/common_mps.py": "SUPPORTED_COMPLEX_OPS = {'a', 'b', 'c', 'd', 'e'}\n",
+            "torch/include/ATen/detail/CUDAHooksInterface.h": "struct CUDAHooksInterface : AcceleratorHooksInterface {\n  virtual bool hasCUDA() const;\n};\n",
+            "torch/include/ATen/mps/MPSGuardImpl.h": "struct MPSGuardImpl {\n  Cap getDeviceCapability(Device d) const override {\n    return kIndex_Byte | kIndex_Char | kIndex_Half;\n  }\n};\n",
+        }
+        self.ops = "- func: add(Tensor self) -> Tensor\n  dispatch:\n    CPU: add_cpu\n    CUDA: add_cuda\n"
+
+    def write(self, cache, version):
+        folder = cache / "runner/tests/releases" / version
+        folder.mkdir(parents=True)
+        platforms = ("manylinux_2_28_x86_64", "macosx_14_0_arm64")
+        (folder / "listed.json").write_text(json.dumps([[tag.rstrip("t"), tag, each] for tag in self.tags for each in platforms]))
+        libraries = {
+            "manylinux_2_28_x86_64": {f"torch/lib/{name}.so": elf() for name in ("libtorch_cpu", "libc10", "libc10_cuda")}
+            | {"torch/lib/libtorch_cuda.so": elf(*self.texts), "torch/lib/libtorch_python.so": elf(*self.native)},
+            "macosx_14_0_arm64": {"torch/lib/libtorch_cpu.dylib": mach_o(self.functions, self.alerts, self.kernels, self.minimum),
+                                  "torch/lib/libtorch_python.dylib": b"", "torch/lib/libc10.dylib": b""},
+        }
+        for platform, files in libraries.items():
+            info = f"torch-{version}.dist-info"
+            with zipfile.ZipFile(folder / f"torch-{version}-cp311-cp311-{platform}.whl", "w") as wheel:
+                wheel.writestr(f"{info}/METADATA", f"Name: torch\nRequires-Python: {self.requires}\n")
+                wheel.writestr(f"{info}/entry_points.txt", self.entry_points)
+                wheel.writestr("torchgen/packaged/ATen/native/native_functions.yaml", self.ops)
+                for name, content in {**self.files, **files}.items():
+                    wheel.writestr(name, content)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Runs the command in this process: exit status and output."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def run(*arguments):
+        status = watch.main(arguments)
+        return status, capsys.readouterr().out
+
+    return run
+
+
+CHANGES = {
+    "entry point": (lambda r: setattr(r, "entry_points", r.entry_points + "ncclnew = torch:_register_new\n"), "torch.distributed.backends: ncclnew", True),
+    "default": (lambda r: r.files.update({"torch/distributed/distributed_c10d.py": r.files["torch/distributed/distributed_c10d.py"].replace("== '1'", "!= '0'")}),
+                "TORCH_DIST_X in torch.distributed.distributed_c10d: `_old if os.environ.get('TORCH_DIST_X') == '1' else _new` → `_old if", True),
+    "list": (lambda r: r.files.update({"torch/testing/_internal/common_mps.py": "UNSUPPORTED_COMPLEX_OPS = {'v', 'w', 'x', 'y'}\n"}),
+             "SUPPORTED_COMPLEX_OPS (5 names) is turned round to UNSUPPORTED_COMPLEX_OPS (4)", False),
+    "name": (lambda r: r.files.update({"torch/cuda/__init__.py": r.files["torch/cuda/__init__.py"] + "def splice():\n    return torch._C._cuda_splice()\n"}),
+             "torch.cuda gains splice", True),
+    "name over what we have": (lambda r: r.files.update({"torch/cuda/__init__.py": r.files["torch/cuda/__init__.py"] + "def splice():\n    return torch._C._cuda_init()\n"}),
+                               "torch.cuda gains splice", False),
+    "parameter": (lambda r: r.files.update({"torch/cuda/__init__.py": r.files["torch/cuda/__init__.py"].replace("device=None", "device=None, hard=False")}),
+                  "torch.cuda.synchronize: new parameters: hard=False", False),
+    "refusal in Python": (lambda r: r.files.update({"torch/cuda/__init__.py": "def synchronize(device=None):\n    raise NotImplementedError('Streams are not yet supported')\n"}),
+                          "torch.cuda.synchronize raises NotImplementedError: Streams are not yet supported", False),
+    "name of torch._C": (lambda r: r.native.append("_cuda_spliceAll"), "of CUDA, new: _cuda_spliceAll", False),
+    "virtual function": (lambda r: r.files.update({"torch/include/ATen/detail/CUDAHooksInterface.h": "struct CUDAHooksInterface : AcceleratorHooksInterface {\n  virtual bool hasCUDA() const;\n  virtual int splice() const = 0;\n};\n"}),
+                         "CUDAHooksInterface gains the virtual functions splice", True),
+    "signature": (lambda r: r.files.update({"torch/include/ATen/detail/CUDAHooksInterface.h": "struct CUDAHooksInterface : AcceleratorHooksInterface {\n  virtual bool hasCUDA(int device) const;\n};\n"}),
+                  "CUDAHooksInterface::hasCUDA: virtual bool hasCUDA() const → virtual bool hasCUDA(int device) const", True),
+    "dtype": (lambda r: r.files.update({"torch/include/ATen/mps/MPSGuardImpl.h": r.files["torch/include/ATen/mps/MPSGuardImpl.h"].replace("kIndex_Half", "kIndex_Half | kIndex_Float4_e9m9")}),
+              "MPSGuardImpl::getDeviceCapability (ATen/mps/MPSGuardImpl.h) with Float4_e9m9", True),
+    "kernel": (lambda r: setattr(r, "ops", r.ops.replace("CUDA: add_cuda", "CUDA, MPS: add_gpu")), "with a kernel for MPS now: add", False),
+    "op without a CPU kernel": (lambda r: setattr(r, "ops", r.ops + "- func: splice_all(Tensor self) -> Tensor\n  dispatch:\n    CUDA: splice\n"), "none for the CPU: splice_all", True),
+    "refusal of MPS": (lambda r: r.functions.update(splice_mps=["splice is not supported on MPS for float16"]), "new text in splice_mps: splice is not supported on MPS for float16", True),
+    "alert": (lambda r: (r.functions.update(splice_mps=["splice_out_mps"]), r.alerts.append("splice_mps")), "not deterministic now: splice_out_mps", True),
+    "Metal kernel": (lambda r: r.kernels.append("splice_dense_float8_e9m9"), "Metal kernels for float8_e9m9", True),
+    "variable in C++": (lambda r: r.texts.append("TORCH_NCCL_SPLICE"), "new in C++: TORCH_NCCL_SPLICE", False),
+    "Python": (lambda r: setattr(r, "requires", ">=3.12"), "Requires-Python >=3.11 → >=3.12", False),
+    "free threading": (lambda r: r.tags.append("cp399t"), "wheels for free-threaded Python 3.99t", True),
+    "macOS": (lambda r: setattr(r, "minimum", 99), "macOS by the LC_BUILD_VERSION: 14.0 → 99.0", True),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_found_and_judged(tmp_path, run, change):
+    make, expected, is_open = CHANGES[change]
+    before, after = Release(), Release()
+    make(after)
+    before.write(tmp_path, BEFORE)
+    after.write(tmp_path, AFTER)
+    status, output = run(BEFORE, AFTER)
+    assert expected in output
+    assert status == int(is_open), output
+    assert int(re.search(r"(\d+) lines", output)[1]) <= 2, output
+
+
+def test_nothing_changed(tmp_path, run):
+    Release().write(tmp_path, BEFORE)
+    Release().write(tmp_path, AFTER)
+    status, output = run(BEFORE, AFTER)
+    assert (status, output.splitlines()[0]) == (0, f"torch {BEFORE} → {AFTER}: 0 lines ()")
+
+
+def test_the_command_with_a_wrong_call_and_a_wheel_that_is_not_there(tmp_path):
+    release = Release()
+    release.write(tmp_path, BEFORE)
+    folder = tmp_path / "runner/tests/releases" / BEFORE
+    next(folder.glob("*macosx*")).unlink()
+    (folder / "listed.json").write_text("[]")
+
+    def command(*arguments):
+        done = subprocess.run([HERE / "watch.sh", *arguments], env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    assert command(BEFORE)[0] == 2
+    assert command(BEFORE, AFTER) == (2, f"torch {BEFORE} has no wheel for macos\n")
+
+
+def test_a_decision_answers_a_line_from_its_version_on_and_is_stale_without_one():
+    line = Line("floors", "wheels for Python 3.99", "README.md", DECIDE)
+    decision = {"change": "Python 3.99", "since": AFTER, "why": "not yet"}
+    assert watch.decide([line], [decision], BEFORE, AFTER) == ([line._replace(status=DECIDED, by="not yet")], [])
+    assert watch.decide([line], [decision], "90.0.0", BEFORE) == ([line], [])
+    assert watch.decide([], [decision], BEFORE, AFTER) == ([], [decision])
+
+
+def test_the_page_is_what_the_results_give():
+    assert page.PAGE.read_text() == page.page(), "tests/releases/page.py writes it"
+
+
+def test_every_line_names_a_table_and_an_answer_that_exist():
+    lines = [line for result in page.results() for line in result["lines"]]
+    assert len(lines) > 100
+    missing = {line["table"] for line in lines if not (page.ROOT / line["table"]).exists()}
+    missing |= {line["by"] for line in lines if "/" in line["by"] and " " not in line["by"] and not (page.ROOT / line["by"]).exists()}
+    assert missing == set()

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Says what changed between two releases of torch and concerns code for CUDA and our tables.
+
+    watch.sh [--store] BEFORE AFTER        e.g. 2.14.1 2.15.0
+
+From PyPI's wheels for Linux (CUDA) and macOS of both; nothing of them is imported or run. Each line
+names our file that the change hits, and what answers it. Lines that need a decision come first.
+--store: the result is written to tests/releases/results, and docs/reference/torch-releases.md is
+made again. Exits 0 if nothing is to be decided, 1 if something is, 2 if a wheel cannot be had.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+import time
+
+import device_changes
+import floors
+import lines as line_module
+import page
+import python_changes
+import wheels
+
+HERE = pathlib.Path(__file__).parent
+ORDER = (line_module.DECIDE, line_module.OPEN, line_module.DECIDED, line_module.ANSWERED)
+
+
+def number(version):
+    return tuple(int(part) for part in version.split("."))
+
+
+def compare(before, after):
+    found = [
+        *floors.lines(before, after),
+        *python_changes.Python(before, after).lines(),
+        *device_changes.lines(before, after),
+    ]
+    return list(dict.fromkeys(found))
+
+
+def decide(found, decisions, before, after):
+    """The lines with the decisions taken, and the decisions for this release that no line needs."""
+    decided, used = [], set()
+    for line in found:
+        for place, decision in enumerate(decisions):
+            if line.status == line_module.DECIDE and re.search(decision["change"], line.change) and _holds(decision, after):
+                line = line._replace(status=line_module.DECIDED, by=decision["why"])
+                used.add(place)
+        decided.append(line)
+    stale = [each for place, each in enumerate(decisions) if each["since"] == after and place not in used]
+    return decided, stale
+
+
+def _holds(decision, after):
+    return number(decision["since"]) <= number(after)
+
+
+def shown(found, before, after):
+    counts = {status: sum(line.status == status for line in found) for status in ORDER}
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    yield f"torch {before} → {after}: {len(found)} lines ({told})"
+    for status in ORDER:
+        group = None
+        for line in (each for each in found if each.status == status):
+            if group is None:
+                yield f"\n== {status} =="
+            if line.group != group:
+                yield f"{line.group}:"
+                group = line.group
+            yield f"  - {line.change}\n    {line.table}: {line.status}{': ' + line.by if line.by else ''}"
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", action="store_true", help="keep the result, and make the page again")
+    parser.add_argument("before")
+    parser.add_argument("after")
+    options = parser.parse_args(arguments)
+    began = time.monotonic()
+    try:
+        facts = wheels.facts((options.before, options.after))
+    except wheels.Unavailable as error:
+        print(error, file=sys.stderr)
+        return 2
+    decisions = json.loads((HERE / "decisions.json").read_text())
+    found, stale = decide(compare(*facts), decisions, options.before, options.after)
+    print("\n".join(shown(found, options.before, options.after)))
+    for each in stale:
+        print(f"\ndecisions.json: no line needs this decision any more: {each['change']}")
+    if options.store:
+        page.store(options.before, options.after, [each["date"] for each in facts], found)
+    print(f"\n{time.monotonic() - began:.0f} s", file=sys.stderr)
+    return 1 if stale or any(line.status == line_module.DECIDE for line in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

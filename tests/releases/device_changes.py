@@ -90,9 +90,9 @@ def _operators(before, after):
     yield from by_answer(group, "gone, and named by our sources: {}", OPERATORS, used)
     for name in sorted(set(old) & set(new)):
         if old[name]["schema"] != new[name]["schema"] and (ours := _op_user(name)):
-            change = f"{name}({old[name]['schema']} → ({new[name]['schema']}"
+            change = f"{name}: {old[name]['schema']} → {new[name]['schema']}"
             boxed = ours.endswith((".json", ".py"))
-            yield Line(group, change.replace("(", "(", 1), ours, ANSWERED if boxed else DECIDE, f"{ours} names it" + (", by its boxed arguments" if boxed else ""))
+            yield Line(group, change, ours, ANSWERED if boxed else DECIDE, f"{ours} names it" + (", by its boxed arguments" if boxed else ""))
 
 
 def _op_user(name):
@@ -256,7 +256,7 @@ def _dtypes(before, after):
             status = DECIDE if more and not ours and re.search("mps/MPSGuard|mps/OperationUtils", file) else ANSWERED if ours else OPEN
             yield Line("dtypes", f"{name} ({file}) {what}", "shim/simulate/mps.cc" if "mps" in file.lower() else DTYPES, status, ours or "")
     for name in sorted({*before["headers"]["macros"], *after["headers"]["macros"]}):
-        old, new = (facts["headers"]["macros"].get(name, []) for facts in (before, after))
+        old, new = (set(facts["headers"]["macros"].get(name, ())) - {"decltype", "c10", "at"} for facts in (before, after))
         less, more = difference(old, new)
         if less or more:
             what = "; ".join(f"{word} {names(each)}" for word, each in (("without", less), ("with", more)) if each)
@@ -319,7 +319,7 @@ def _virtual(base, known, old, new):
     gone, added = difference(was["virtual"], now["virtual"])
     found = {}
     for each in added:
-        pure = any(re.search(r"=\s*0", shown) for shown in now["virtual"][each])
+        pure = any(re.search(r"=\s*0$", shown) for shown in now["virtual"][each])
         if each in known["overrides"]:
             found[each] = (ANSWERED, file)
         else:
@@ -344,6 +344,8 @@ def _parameters(shown):
 def _enumerations(old, new):
     for name in sorted(set(old) & set(new)):
         less, more = difference(old[name], new[name])
+        if 4 * len(less) > len(old[name]) and "MacOS" not in name:  # another enumeration of this name
+            continue
         if (less or more) and re.search(r"MacOS|Device|Dispatch|Backend|OpType|ScalarType|ErrorType|SDP|Layout|Attention|Stat|Alloc|Event", name):
             found = {}
             for each in more:
@@ -368,7 +370,7 @@ def _variables(before, after):
     for word, each in (("new", added), ("gone", gone)):
         found = {}
         for name in each:
-            if kept.match(name) and not re.search(r"ROCM|HIP|MIOPEN|_API$|LIBRARY|_TEST|VERSION", name):
+            if kept.match(name) and not re.search(r"ROCM|HIP|MIOPEN|_API$|LIBRARY|_TEST|VERSION|POLICY", name):
                 ours = answers.of_word(name)
                 found[name] = (ANSWERED, ours) if ours else (OPEN, "")
         yield from by_answer("environment variables", f"{word} in C++: {{}}", "shim", found)

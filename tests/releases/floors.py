@@ -73,8 +73,9 @@ def _packages(before, after):
             yield Line("floors", f"{name} {old[name]} → {new[name]}", TABLES, ANSWERED, "our versions fit the simulated GPU's capability" if "triton" not in name else "Triton's kernels do not run on simulated devices")
     if before.get("cuda") != after.get("cuda"):
         yield Line("floors", f"the wheel's CUDA {before.get('cuda')} → {after.get('cuda')}", TABLES, ANSWERED, f"{TABLES} (CUDA_VERSION)")
-    if before["linux"]["architectures"] != after["linux"]["architectures"]:
-        yield Line("floors", f"GPU architectures {before['linux']['architectures']} → {after['linux']['architectures']}", TABLES, ANSWERED, "shim/python/compat_shim/cuda/names.py (_cuda_getArchFlags)")
+    old, new = (facts["linux"]["architectures"] for facts in (before, after))
+    if old and new and old != new:
+        yield Line("floors", f"GPU architectures {old} → {new}", TABLES, ANSWERED, "shim/python/compat_shim/cuda/names.py (_cuda_getArchFlags)")
 
 
 def _requirement(text):
@@ -83,7 +84,7 @@ def _requirement(text):
 
 
 def _entry_points(before, after):
-    old, new = before["entry_points"], after["entry_points"]
+    old, new = ({name: where for name, where in facts["entry_points"].items() if name.startswith("torch.")} for facts in (before, after))
     gone, added = difference(old, new)
     found = {}
     for each in added:

@@ -291,7 +291,7 @@ def _headers(before, after):
         if last in words_old and last not in words_new:
             lost.setdefault(ours, []).append(name)
     for ours, each in sorted(lost.items()):
-        guarded = re.search(r"TORCH_VERSION|kTorchVersion|if constexpr|requires", answers.texts()[ours])
+        guarded = re.search(r"TORCH_VERSION|COMPAT_TORCH|kTorchVersion|if constexpr|requires", answers.texts()[ours])
         yield Line("headers", f"gone: {names(each)}", ours, ANSWERED if guarded else DECIDE, "by the version of torch" if guarded else f"{ours} uses it")
     yield from _signatures(old, new)
     yield from _enumerations(old["enums"], new["enums"])
@@ -354,7 +354,7 @@ def _enumerations(old, new):
                 found[each] = (ANSWERED, ours) if ours else (DECIDE, "no simulated macOS of this version") if digits else (OPEN, "")
             yield from by_answer("headers", f"enum {name} gains {{}}", "shim/python/compat_shim/settings.py" if "MacOS" in name else "shim", found)
             if less:
-                yield Line("headers", f"enum {name} loses {names(less)}", "shim", *((DECIDE, ours) if (ours := answers.of_all(less)) else (ANSWERED, "no source of ours has them")))
+                yield Line("headers", f"enum {name} loses {names(less)}", "shim", *((DECIDE, ours) if (ours := answers.of_all(less, "shim/")) else (ANSWERED, "no source of ours has them")))
 
 
 def _macos_known(digits):

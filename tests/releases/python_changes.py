@@ -431,7 +431,7 @@ def _is_of_devices(name, modules):
         return False
     if re.search(r"CUDA|NCCL|MPS|METAL|ACCELERATOR|TORCH_DIST|DEVICE|LOCAL_RANK", name):
         return True
-    return any(SCOPE.match(each) and not ELSEWHERE.search(each) for each in modules)
+    return any(re.match(r"torch\.distributed\.\w+$", each) or WHOLE.match(each) for each in modules)
 
 
 def _shown(uses):

@@ -184,6 +184,9 @@ def test_the_command_with_a_wrong_call_and_a_wheel_that_is_not_there(tmp_path):
 
     assert command(BEFORE)[0] == 2
     assert command(BEFORE, AFTER) == (2, f"torch {BEFORE} has no wheel for macos\n")
+    (folder / f"torch-{BEFORE}-cp311-cp311-macosx_14_0_arm64.whl").write_text("no archive")
+    status, output = command(BEFORE, BEFORE)
+    assert status == 2 and "BadZipFile" in output
 
 
 def test_a_decision_answers_a_line_from_its_version_on_and_is_stale_without_one():

@@ -6,7 +6,8 @@
 From PyPI's wheels for Linux (CUDA) and macOS of both; nothing of them is imported or run. Each line
 names our file that the change hits, and what answers it. Lines that need a decision come first.
 --store: the result is written to tests/releases/results, and docs/reference/torch-releases.md is
-made again. Exits 0 if nothing is to be decided, 1 if something is, 2 if a wheel cannot be had.
+made again. Exits 0 if nothing is to be decided, 1 if something is, 2 if that cannot be said, as
+without a wheel.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import pathlib
 import re
 import sys
 import time
+import traceback
 
 import device_changes
 import floors
@@ -96,4 +98,8 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Exception:  # Python would exit with 1, which says that something is to be decided
+        traceback.print_exc()
+        sys.exit(2)

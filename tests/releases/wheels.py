@@ -65,7 +65,7 @@ def wheel(version, system):
             return path
     for interpreter, abi, platforms in sorted(listed(version), key=lambda tags: (len(tags[0]), tags)):
         platform = PLATFORMS[system].search(platforms)
-        if platform and abi == interpreter:
+        if platform and abi in (interpreter, "none"):  # and not one for free threading
             done = _pip("--no-cache-dir", "--dest", str(folder), "--platform", platform[0], "--implementation", "cp",
                         "--python-version", f"{interpreter[2]}.{interpreter[3:]}", "--abi", abi, f"torch==={version}")
             if done.returncode == 0:

@@ -24,7 +24,12 @@ def finish(torch, simulator):
     _storages(torch, simulator.simulated())
     importing.after("torch._inductor.graph", lambda module: _refuse_lowering(module, simulator))
     # Registered first, so that it runs last, after the program's own exit handlers.
-    atexit.register(simulator.wait_for_autograd)
+    atexit.register(_wait_for_autograd, torch, simulator)
+
+
+def _wait_for_autograd(torch, simulator):
+    with torch._C._DisableTorchDispatch():  # its ops are none of the program's, to no mode
+        simulator.wait_for_autograd()
 
 
 def _storages(torch, simulated):

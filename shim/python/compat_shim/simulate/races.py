@@ -28,6 +28,7 @@ class Access(NamedTuple):
 
 def follow(simulator, internal_prefixes):
     """`internal_prefixes`: of files whose lines are never the user's."""
+    reported = set()  # numbers of accesses
 
     def act(module):
         patching.patch(f"{_MODULE}.CUDASanitizerErrors", "__init__", recording)
@@ -36,12 +37,15 @@ def follow(simulator, internal_prefixes):
         patching.patch(f"{_MODULE}.CUDASanitizerDispatchMode", "__torch_dispatch__", checking)
         # A version that sees memory used again needs no help.
         if not any("Reuse" in name for name in vars(module)):
-            _Reuse(simulator).follow()
+            _Reuse(simulator, reported).follow()
 
     def accesses(error):
         """The later access and the earlier one; None for an error of another form."""
         pair = (getattr(error, "current_access", None), getattr(error, "previous_access", None))
-        return None if None in pair else [_access(each, tuple(internal_prefixes)) for each in pair]
+        if None in pair:
+            return None
+        reported.update(each.seq_num for each in pair)
+        return [_access(each, tuple(internal_prefixes)) for each in pair]
 
     def recording(create):
         def __init__(self, errors):
@@ -102,10 +106,12 @@ def _access(access, internal_prefixes):
 class _Reuse:
     """Keeps the accesses to freed memory until it is used again. A stream that writes there then has
     to wait for them, but not for streams that Tensor.record_stream named: CUDA's allocator waits for
-    these. Views are forgotten with their tensor."""
+    these. Accesses of a reported race count no more: the next test is not to fail by them. Views are
+    forgotten with their tensor."""
 
-    def __init__(self, simulator):
+    def __init__(self, simulator, reported):
         self._block_at = simulator.traced_block
+        self._reported = reported
         self._views = {}  # by the begin of their block: addresses
         self._pending = {}  # by the begin of a freed block: accesses
 
@@ -135,7 +141,8 @@ class _Reuse:
                     for view in self._views.pop(begin, ())
                     if view in tensors.accesses
                 ]
-                self._pending[begin] = _last([tensors.accesses[data_ptr], *views], recorded)
+                last = _last([tensors.accesses[data_ptr], *views], recorded)
+                self._pending[begin] = [each for each in last if each.seq_num not in self._reported]
             delete(tensors, data_ptr)
 
         return delete_tensor

@@ -183,6 +183,7 @@ Json totals_json(const Totals& t) {
     out["flaky"] = t.flaky;
     out["device"] = t.device;
     out["fallback"] = t.fallback;
+    out["race"] = t.race;
     out["redirected"] = t.redirected;
     out["untouched"] = t.untouched;
     return out;

@@ -427,7 +427,7 @@ class ModelBuilder::Impl {
         const ModuleRecord& record) {
         std::unordered_map<std::string_view, std::vector<RefusalView>> refusals;
         for (const parsers::DeviceEvent& event : record.device_events) {
-            if (event.message.empty()) continue;
+            if (event.kind != "refusal" || event.message.empty()) continue;
             RefusalView& refusal = refusals[event.test].emplace_back();
             refusal.message = masked(event.message);
             if (event.location.file.empty()) continue;
@@ -592,6 +592,7 @@ class ModelBuilder::Impl {
         totals.flaky = totals_.flaky;
         totals.device = totals_.device;
         totals.fallback = totals_.fallback;
+        totals.race = totals_.race;
         totals.redirected = totals_.redirected;
         totals.untouched = totals_.untouched;
     }

@@ -171,8 +171,9 @@ struct Totals {
     StateCounts states{};
     StateCounts rows{};  // as `states`, a row of tests without names counted once
     std::int64_t flaky = 0;
-    std::int64_t device = 0;  // this and the next three: tests with that mark
+    std::int64_t device = 0;  // this and the next four: tests with that mark
     std::int64_t fallback = 0;
+    std::int64_t race = 0;
     std::int64_t redirected = 0;
     std::int64_t untouched = 0;
     std::int64_t used_accelerator = 0;  // in any state

@@ -17,6 +17,7 @@ enum class Cause {
     dtype_limit,
     device_mismatch,
     device_assertion,
+    race,
     shim_defect,
     torch_core,
     suite_assertion,
@@ -36,12 +37,13 @@ struct CauseWords {
     std::string_view name;   // in files
     std::string_view means;  // for people
 };
-inline constexpr std::array<CauseWords, 19> kCauses{{
+inline constexpr std::array<CauseWords, 20> kCauses{{
     {"op_missing", "the device has no kernel or feature for this"},
     {"fell_back", "an operator ran on the CPU, and the warning about that was raised as an error"},
     {"dtype_limit", "the device or kernel does not take this dtype, or dtypes do not go together"},
     {"device_mismatch", "tensors, generators or weights of one operation lie on different devices"},
     {"device_assertion", "the test asks for the name, index or kind of a device"},
+    {"race", "two CUDA streams use the same memory, and no wait orders them"},
     {"shim_defect",
      "the redirection's own code broke, or claims that CUDA exists but lacks what was then needed"},
     {"torch_core", "torch's own Python, compiler, exporter or a device's runtime broke"},

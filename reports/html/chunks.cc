@@ -26,7 +26,7 @@ constexpr std::size_t kOwnRedirections = 20;
 constexpr std::size_t kPastStates = 30;
 
 // As kMarkBits in states.ts; the bits after these are of members that are no marks.
-constexpr std::array<std::string_view, 4> kMarksByBit{"device", "fallback", "redirected",
+constexpr std::array<std::string_view, 5> kMarksByBit{"device", "fallback", "race", "redirected",
                                                       "untouched"};
 
 int marks_of(const CaseView& test) {

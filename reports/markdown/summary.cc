@@ -126,11 +126,12 @@ std::string how_it_passed(const ReportModel& model) {
         "| mark | tests | meaning |\n|---|---:|---|\n"
         "| device | {} | created or moved a tensor on the target accelerator |\n"
         "| fallback | {} | some operation went to the CPU |\n"
+        "| race | {} | no wait orders accesses of two CUDA streams |\n"
         "| redirected | {} | asked for another device than it got |\n"
         "| untouched | {} | none of these: the result says nothing about the device |\n",
         totals.count(State::passed) + totals.count(State::failed), totals.device,
-        code(describe_device(model.run)), totals.device, totals.fallback, totals.redirected,
-        totals.untouched);
+        code(describe_device(model.run)), totals.device, totals.fallback, totals.race,
+        totals.redirected, totals.untouched);
 }
 
 }  // namespace compat::reports

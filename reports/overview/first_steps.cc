@@ -23,6 +23,8 @@ constexpr std::array<CauseAdvice, parsers::kCauses.size()> kAdvice{{
     {Cause::device_mismatch, OneChange::by_cluster, "", ""},
     {Cause::device_assertion, OneChange::by_cause,
      "tests compare a device with a name, an index or a kind, and it is another", ""},
+    {Cause::race, OneChange::by_text, "",
+     "add a wait (Stream.wait_stream, Event.wait) between the two lines that the message names"},
     {Cause::shim_defect, OneChange::by_text, "", kReportIt},
     {Cause::torch_core, OneChange::by_cluster, "",
      "look for the key line in torch's issues; try another version of torch"},

@@ -302,6 +302,7 @@ void add(Totals& totals, const ModuleRecord& record, std::int64_t flaky) {
     for (const Marks& marks : marks_of(record)) {
         totals.device += marks.device;
         totals.fallback += marks.fallback;
+        totals.race += marks.race;
         totals.redirected += marks.redirected;
         totals.untouched += marks.untouched;
     }

@@ -74,6 +74,7 @@ struct Totals {
     std::int64_t flaky = 0;
     std::int64_t device = 0;
     std::int64_t fallback = 0;
+    std::int64_t race = 0;
     std::int64_t redirected = 0;
     std::int64_t untouched = 0;
 

@@ -36,6 +36,7 @@ std::unordered_map<std::string_view, Marks> marks_by_test(const parsers::ModuleR
     for (const parsers::DeviceEvent& event : record.device_events) {
         Marks& marks = by_test[event.test];
         marks.fallback |= event.kind == "fallback";
+        marks.race |= event.kind == "race";
         if (is_redirection(event)) {
             marks.redirected = true;
             marks.device |= is_used(*record.shim, event.to);
@@ -51,6 +52,7 @@ std::vector<std::string_view> Marks::names() const {
     std::vector<std::string_view> names;
     if (device) names.emplace_back("device");
     if (fallback) names.emplace_back("fallback");
+    if (race) names.emplace_back("race");
     if (redirected) names.emplace_back("redirected");
     if (untouched) names.emplace_back("untouched");
     return names;
@@ -62,9 +64,14 @@ std::vector<Marks> marks_of(const parsers::ModuleRecord& record) {
     const auto by_test = marks_by_test(record);
     for (size_t i = 0; i < all.size(); ++i) {
         const parsers::CaseRecord& c = record.cases[i];
-        if (c.pseudo || (c.state != State::passed && c.state != State::failed)) continue;
-        if (const auto it = by_test.find(c.id); it != by_test.end()) all[i] = it->second;
-        all[i].untouched = all[i] == Marks{};
+        if (c.pseudo) continue;
+        const auto it = by_test.find(c.id);
+        const Marks marks = it == by_test.end() ? Marks{} : it->second;
+        if (c.state == State::passed || c.state == State::failed) {
+            all[i] = marks;
+            all[i].untouched = marks == Marks{};
+        }
+        all[i].race = marks.race;
     }
     return all;
 }

@@ -12,6 +12,7 @@ namespace compat::analysis {
 struct Marks {
     bool device = false;      // used the accelerator, real or simulated; never on a CPU host
     bool fallback = false;    // some operation went to the CPU
+    bool race = false;        // no wait orders accesses of two CUDA streams (--sanitize)
     bool redirected = false;  // asked for another device than it got
     bool untouched = false;   // none of these: its result says nothing about the device
 
@@ -20,7 +21,7 @@ struct Marks {
     friend bool operator==(const Marks&, const Marks&) = default;
 };
 
-// One for each of record.cases; set only for tests that passed or failed.
+// One for each of record.cases; set only for tests that passed or failed, but for `race`.
 [[nodiscard]] std::vector<Marks> marks_of(const parsers::ModuleRecord& record);
 
 // Whether a request got another device than it asked for.

@@ -286,8 +286,8 @@ Action add_exec(CLI::App& app, config::Invocation& invocation) {
 Command exec_command() {
     return {"run a program with device redirection",
             {Setting::shim, Setting::policy, Setting::masquerade, Setting::simulate,
-             Setting::default_device, Setting::device_memory, Setting::macos,
-             Setting::start_method, Setting::mac_like, Setting::keep_going, Setting::fallback,
+             Setting::default_device, Setting::device_memory, Setting::macos, Setting::start_method,
+             Setting::mac_like, Setting::sanitize, Setting::keep_going, Setting::fallback,
              Setting::nccl_bandwidth, Setting::nccl_latency, Setting::python},
             "Put the runner's options before the program. The exit status is the program's.\n"
             "Examples:\n"

@@ -31,25 +31,26 @@ Action add_porting(CLI::App& app, config::Invocation& invocation) {
 
 // The columns set shim, simulated device and fallback, so these are no options here.
 Command porting_command() {
-    return {"compare a suite on plain CPU with simulated CUDA and MPS",
-            {Setting::jobs, Setting::timeout, Setting::test_timeout, Setting::retries,
-             Setting::seeds, Setting::results, Setting::masquerade, Setting::default_device,
-             Setting::device_memory, Setting::macos, Setting::start_method, Setting::mac_like,
-             Setting::warm, Setting::python, Setting::root,
-             Setting::framework, Setting::name, Setting::progress, Setting::color},
-            "Runs the suite five times: on plain CPU, on simulated CUDA, on a bare simulated\n"
-            "Mac with and without fallback, and with CUDA requests sent to MPS.\n"
-            "Retries failed tests once, unless --retries is given. Runs tests whose numbers\n"
-            "differ on plain CPU with 20 random streams (--seeds N; 0: none). Other defaults\n"
-            "are those of `runner run`. Needs SUITE or --runs.\n"
-            "--env TEST_DEVICE={device} sets TEST_DEVICE to cpu, cuda or mps in each run.\n"
-            "Examples:\n"
-            "  runner porting suites/einops\n"
-            "  runner porting ~/my-project tests -k 'not slow'\n"
-            "  runner porting --runs RUN1,RUN2,RUN3,RUN4",
-            add_porting,
-            true,
-            false};
+    return {
+        "compare a suite on plain CPU with simulated CUDA and MPS",
+        {Setting::jobs,          Setting::timeout, Setting::test_timeout, Setting::retries,
+         Setting::seeds,         Setting::results, Setting::masquerade,   Setting::default_device,
+         Setting::device_memory, Setting::macos,   Setting::start_method, Setting::mac_like,
+         Setting::sanitize,      Setting::warm,    Setting::python,       Setting::root,
+         Setting::framework,     Setting::name,    Setting::progress,     Setting::color},
+        "Runs the suite five times: on plain CPU, on simulated CUDA, on a bare simulated\n"
+        "Mac with and without fallback, and with CUDA requests sent to MPS.\n"
+        "Retries failed tests once, unless --retries is given. Runs tests whose numbers\n"
+        "differ on plain CPU with 20 random streams (--seeds N; 0: none). Other defaults\n"
+        "are those of `runner run`. Needs SUITE or --runs.\n"
+        "--env TEST_DEVICE={device} sets TEST_DEVICE to cpu, cuda or mps in each run.\n"
+        "Examples:\n"
+        "  runner porting suites/einops\n"
+        "  runner porting ~/my-project tests -k 'not slow'\n"
+        "  runner porting --runs RUN1,RUN2,RUN3,RUN4",
+        add_porting,
+        true,
+        false};
 }
 
 }  // namespace compat::cli

@@ -28,7 +28,7 @@ const std::vector<Setting> kRunSettings{
     Setting::expectations,  Setting::on,         Setting::slurm_partition, Setting::slurm_gres,
     Setting::slurm_time,    Setting::slurm_mem,  Setting::slurm_cpus,      Setting::slurm_shards,
     Setting::isolation,     Setting::network,    Setting::tmp_size,        Setting::nccl_bandwidth,
-    Setting::nccl_latency,  Setting::mac_like,   Setting::start_method};
+    Setting::nccl_latency,  Setting::mac_like,   Setting::start_method,    Setting::sanitize};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     auto* const suite = app.add_option("SUITE", request.suite, kSuiteHelp)->required();
@@ -89,12 +89,13 @@ void add_conditions(CLI::App& app, run::RunRequest& request) {
     auto* const flaky = app.add_flag("--flaky-fails", request.flaky_fails,
                                      "fail if a test passes only when retried");
     auto* const marks =
-        app.add_option("--fail-on", request.fail_on,
-                       "fail if a test has one of these marks: fallback, redirected, untouched")
+        app.add_option(
+               "--fail-on", request.fail_on,
+               "fail if a test has one of these marks: fallback, race, redirected, untouched")
             ->type_name("MARK,…")
             ->delimiter(',')
             ->allow_extra_args(false)
-            ->check(one_of({"fallback", "redirected", "untouched"}));
+            ->check(one_of({"fallback", "race", "redirected", "untouched"}));
     list_under(Heading::running, {maxfail, first, order});
     list_under(Heading::verdict, {flaky, marks});
 }

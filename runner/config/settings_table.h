@@ -43,6 +43,7 @@ enum class Setting {
     macos,
     start_method,
     mac_like,
+    sanitize,
     fallback,
     nccl_bandwidth,
     nccl_latency,
@@ -137,7 +138,7 @@ inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 inline constexpr std::string_view kNoFile = "none";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 56> kSettings{{
+inline constexpr std::array<SettingRow, 57> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once",
@@ -241,6 +242,10 @@ inline constexpr std::array<SettingRow, 56> kSettings{{
     {Setting::mac_like, "Mac-like", Type::on_off, "on|off", 0, 0, "off", "",
      "--mac-like", "COMPAT_MAC_LIKE", "", "mac_like",
      "Python's `platform` and sw_vers say that the simulated Mac is one",
+     Heading::devices},
+    {Setting::sanitize, "sanitize", Type::on_off, "on|off", 0, 0, "off", "",
+     "--sanitize", "COMPAT_SANITIZE", "", "sanitize",
+     "find races between CUDA streams with PyTorch's check",
      Heading::devices},
     {Setting::fallback, "fallback", Type::on_off, "on|off", 0, 0, "on", "",
      "--fallback", "COMPAT_FALLBACK", "device.fallback_enabled", "fallback",

@@ -82,7 +82,9 @@ std::string device_sentence(const reports::ReportModel& model) {
             : fmt::format("{} used an accelerator ({})", counted(totals.device, "test"), device);
     const std::string redirected =
         totals.redirected == 0 ? "" : fmt::format("; {} redirected", totals.redirected);
-    return fmt::format("{}{}; {} of {} untouched", used, redirected, totals.untouched,
+    const std::string races =
+        totals.race == 0 ? "" : fmt::format("; {} with a race", counted(totals.race, "test"));
+    return fmt::format("{}{}{}; {} of {} untouched", used, races, redirected, totals.untouched,
                        totals.count(parsers::State::passed) + totals.count(parsers::State::failed));
 }
 

@@ -33,13 +33,14 @@ struct Section {
     std::string_view did;  // "24 requests redirected at 5 places"
     std::vector<std::string_view> kinds;
     bool devices = false;     // whether its events have a requested and an actual device
-    bool not_raised = false;  // of the refusals, those that were not raised
+    bool with_message = false;  // only events that have one
 };
-const std::array<Section, 6> kSections{{
+const std::array<Section, 7> kSections{{
     {"request", "requests", "redirected", {"redirect", "fold", "override"}, true},
     {"call", "calls", "fell back to the CPU", {"fallback"}},
     {"call", "calls", "refused", {"refusal"}},
     {"call", "calls", "refused, and computed on the CPU (--keep-going)", {"refusal"}, false, true},
+    {"race", "races", "between CUDA streams (--sanitize)", {"race"}, false, true},
     {"call", "calls", "answered without effect", {"stub"}},
     {"question", "questions", "asked which system this is", {"platform"}},
 }};
@@ -62,8 +63,19 @@ std::string shortened(std::string_view message) {
     return std::string(message.substr(0, message.rfind(' ', kLongest))) + " …";
 }
 
+// A race's message names the other line by its full path.
+std::string without_folder(std::string text, const fs::path& cwd) {
+    const std::string folder = cwd.string() + "/";
+    for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos;)
+        text.erase(at, folder.size());
+    return text;
+}
+
 Words cells_of(const Section& section, const parsers::DeviceEvent& event, const fs::path& cwd) {
-    if (section.not_raised)
+    if (event.kind == "race")
+        return {printable(place(event.location, cwd)),
+                printable(event.op + " " + without_folder(event.message, cwd))};
+    if (section.with_message)
         return {printable(place(event.location, cwd)), shortened(printable(event.message))};
     if (!section.devices) return {printable(event.op), printable(place(event.location, cwd))};
     return {printable(event.kind), printable(event.op),
@@ -78,7 +90,7 @@ std::vector<Site> sites_of(const Section& section, std::span<const parsers::Devi
     for (const auto& event : events)
         if (std::find(section.kinds.begin(), section.kinds.end(), event.kind) !=
                 section.kinds.end() &&
-            section.not_raised == !event.message.empty())
+            section.with_message == !event.message.empty())
             counts[cells_of(section, event, cwd)] += event.count;
     std::vector<Site> sites;
     for (const auto& [cells, count] : counts) sites.push_back({cells, count});

@@ -72,6 +72,7 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
             if (device.takes("start_method") && !settings.start_method.empty())
                 env["TORCHDEVICE_START_METHOD"] = settings.start_method;
             if (device.takes("mac_like") && settings.mac_like) env["TORCHDEVICE_MAC_LIKE"] = "on";
+            if (device.takes("sanitize") && settings.sanitize) env["TORCH_CUDA_SANITIZER"] = "1";
             if (settings.keep_going) env["TORCHDEVICE_KEEP_GOING"] = "on";
             if (settings.processes > 1)
                 env["TORCHDEVICE_PROCESSES"] = std::to_string(settings.processes);

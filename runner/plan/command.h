@@ -34,6 +34,7 @@ struct ChildSettings : RunSettings {
     std::string macos;            // of a simulated Mac, "15"; empty: the shim's default
     std::string start_method;     // of processes on a simulated Mac; empty: the shim's default
     bool mac_like = false;        // Python says that a simulated Mac is one
+    bool sanitize = false;        // PyTorch's check of CUDA streams
     int processes = 1;            // that run at once and share the host's memory
     bool default_device = false;  // tensors without a device are made on the accelerator
     bool on_cpu = false;          // the host has an accelerator, and the suite is to run on the CPU

@@ -94,6 +94,7 @@ void take_device_settings(plan::ChildSettings& child, const config::Settings& se
     child.macos = settings.text(Setting::macos);
     child.start_method = settings.text(Setting::start_method);
     child.mac_like = settings.on(Setting::mac_like);
+    child.sanitize = settings.on(Setting::sanitize);
     child.default_device = settings.on(Setting::default_device);
     child.keep_going = settings.on(Setting::keep_going);
     child.fallback = settings.on(Setting::fallback);

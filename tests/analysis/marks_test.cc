@@ -75,6 +75,20 @@ TEST(Marks, IncludeDeviceIfTheAcceleratorWasUsed) {
     EXPECT_EQ(names_on({"cpu", "mps"}), expected);
 }
 
+TEST(Marks, SayInAnyStateThatATestHasARace) {
+    parsers::ModuleRecord record = record_on({"cuda", "cuda"});
+    for (const char* id : {"kernels", "skipped"}) {
+        parsers::DeviceEvent race;
+        race.test = id;
+        race.kind = "race";
+        record.device_events.push_back(race);
+    }
+    std::vector<Names> names;
+    for (const Marks& marks : marks_of(record)) names.push_back(marks.names());
+    EXPECT_EQ(names[2], Names{"race"});
+    EXPECT_EQ(names.back(), Names{"race"});
+}
+
 TEST(Marks, AreEmptyWithoutTheShim) {
     parsers::ModuleRecord record = record_on({"cpu", ""});
     record.shim.reset();

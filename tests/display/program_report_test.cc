@@ -58,6 +58,17 @@ TEST_F(ProgramReport, AddsUpSitesOverTestsAndProcessesAndSortsByCount) {
               "runner: `runner scan . --record /tmp/r.jsonl` lists what else names CUDA\n");
 }
 
+TEST_F(ProgramReport, ShowsRacesWithBothLines) {
+    event("race", "aten::add_.Tensor", "", "/home/me/train.py", 9, 2);
+    recorded.events.back().message =
+        "writes self on stream 0, which did not wait for stream 2: aten::sum reads self at "
+        "/home/me/data/loader.py:7";
+    EXPECT_THAT(text(), HasSubstr("runner: 2 races between CUDA streams (--sanitize) at 1 place\n"
+                                  "         2  train.py:9  aten::add_.Tensor writes self on stream "
+                                  "0, which did not wait for stream 2: aten::sum reads self at "
+                                  "data/loader.py:7\n"));
+}
+
 TEST_F(ProgramReport, CountsSitesThatAreNotShown) {
     for (int line = 1; line <= 15; ++line)
         event("redirect", "aten::ones", "cuda", "/home/me/a.py", line, line);

@@ -110,6 +110,44 @@ def test_a_program_keeps_going_and_all_refusals_are_listed(runner, python, tmp_p
     assert ran.code == 2 and "add --simulate mps or --simulate cuda" in ran.err
 
 
+STREAMS = """
+import unittest
+import torch
+
+class Streams(unittest.TestCase):
+    def add_on_a_side_stream(self, waits):
+        x, stream = torch.ones(4, device="cuda"), torch.cuda.Stream()
+        if waits:
+            stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            x.add_(1)
+
+    def test_waits(self):
+        self.add_on_a_side_stream(True)
+
+    def test_does_not_wait(self):
+        self.add_on_a_side_stream(False)
+"""
+
+
+def test_races_between_streams_are_found(runner, python, write_suite, tmp_path):
+    suite = write_suite("streams", {"tests/test_streams.py": STREAMS})
+    ran, states, tests = run(runner, suite, python, "--simulate", "cuda", "--sanitize")
+    assert states == {"test_waits": "passed", "test_does_not_wait": "errored"}, ran.out + ran.err
+    race = tests["test_does_not_wait"]
+    assert (race["marks"], race["failure"]["cause"], tests["test_waits"]["marks"]) == (["race"], "race", ["device"])
+    assert [f"test_streams.py:{line}: aten::" in race["failure"]["message"] for line in (11, 7)] == [True, True]
+    assert "; 1 test with a race" in ran.out
+
+    (tmp_path / "program.py").write_text(STREAMS + "unittest.main()")
+    ran = runner("exec", "--simulate", "cuda", "--sanitize", "--", python, "program.py")
+    assert "runner: 1 race between CUDA streams (--sanitize) at 1 place" in ran.err
+    assert "program.py:11  aten::add_.Tensor writes self on stream " in ran.err
+    for words in ((), ("--simulate", "mps")):
+        ran = runner("exec", *words, "--sanitize", "--", python, "program.py")
+        assert ran.code == 2 and "only a simulated GPU has this setting" in ran.err and "--simulate cuda" in ran.err
+
+
 def test_a_run_that_keeps_going_is_a_series_of_its_own_and_no_verdict(runner, python, suite, tmp_path):
     ran = runner("run", suite, "--python", python, "--simulate", "mps", "--keep-going")
     assert "no verdict: " in ran.out and "-keep-going_" in ran.out, ran.out + ran.err

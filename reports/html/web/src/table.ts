@@ -163,7 +163,7 @@ export class Table {
         return { key: (row) => numbers[index.module[row]!]!, name: (key) => names[key]! };
       }
       case "mark": {
-        const how = ["device", "fallback", "redirected", "untouched"] as const;
+        const how = ["race", "device", "fallback", "redirected", "untouched"] as const;
         return {
           key: (row) => how.findIndex((mark) => this.has(row, mark)),
           name: (key) => how[key] ?? "no mark",

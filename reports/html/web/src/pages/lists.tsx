@@ -96,6 +96,7 @@ export function DevicesPage({ summary }: { summary: RunSummary }) {
   const found = redirections.filter((event) => matches(event.kind, event.op, event.file, event.message));
   const marks: [string, string][] = [
     ["used_accelerator", "used the accelerator, were redirected or were refused by it, in any state"], ["device", "used it, and passed or failed"], ["fallback", "fell back to the CPU, of those that passed or failed"],
+    ["race", "have a race between CUDA streams"],
     ["redirected", "asked for another device than they got"], ["untouched", "touched no device: their results say nothing about it"],
   ];
   return (

@@ -4,7 +4,7 @@ import collections
 
 import pytest
 
-from ranks import HAS_NEWER_NAMES
+from ranks import HAS_NEWER_NAMES, needs_nccl
 
 CUDA = {"TORCHDEVICE_SIMULATE": "cuda"}
 MPS = {"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"}
@@ -37,7 +37,9 @@ def collectives(warm_child, backend, device, env):
     return warm_child(GROUP + COLLECTIVES.format(backend=backend, device=device), env=env)
 
 
-@pytest.mark.parametrize("backend", ["gloo", "nccl", "cpu:gloo,cuda:nccl", None])
+@pytest.mark.parametrize(
+    "backend", ["gloo", *(pytest.param(name, marks=needs_nccl) for name in ("nccl", "cpu:gloo,cuda:nccl", None))]
+)
 def test_collectives_of_simulated_cuda_run_by_any_backend(warm_child, backend):
     ran = collectives(warm_child, backend, "cuda", CUDA)
     name, answers, gathered, where = ran.answer
@@ -114,6 +116,7 @@ print(json.dumps(hooks))
 """
 
 
+@needs_nccl
 def test_steps_are_counted_of_ranks_and_several_optimizers_share_one(warm_child):
     if not pytest.importorskip("torch").distributed.is_available():
         pytest.skip("no torch.distributed")

@@ -16,6 +16,11 @@ class HostCaller(NamedTuple):
 
 
 HOST_CALLERS = (
+    HostCaller(
+        "_dynamo/variables/torch_function.py",
+        "populate_builtin_to_tensor_fn_map",
+        "torch 2.8 fills a table by it at import, maybe before a fork",
+    ),
     HostCaller("_utils.py", "", "tensors are built over storages that are there already"),
     HostCaller("autograd/graph.py", "_engine_run_backward", "gradients are where their tensors are"),
     HostCaller("export/pt2_archive/", "", "the parts of an archive are read into host memory"),

@@ -230,13 +230,17 @@ print(json.dumps([torch.zeros(1, device="cuda").device.type, torch.cuda.is_avail
     "def compile(" in inspect.getsource(torch), torch.__spec__.loader is torch.__loader__,
     type(torch.__loader__).__module__ != "compat_shim.importing"]))
 """
-    assert starting_child(script).answer == ["cpu", True, True, True, True]
+    ran = starting_child(script)
+    if ran.returncode and starting_child(f"import sys\n{HOOKS[name]}\nimport torch; torch.zeros(1)", active=False).returncode:
+        pytest.skip("without the shim, too, this Python cannot import torch so")  # as 3.15 a lazy one
+    assert ran.answer == ["cpu", True, True, True, True]
 
 
 def test_a_sub_interpreter_behaves_as_without_the_shim(child):
     """torch cannot be imported in one: its import hangs with and without the shim."""
     script = """
-import _xxsubinterpreters as interpreters
+try: import _interpreters as interpreters  # from Python 3.13 on
+except ImportError: import _xxsubinterpreters as interpreters
 number = interpreters.create()
 interpreters.run_string(number, "import sys; print(sys.version_info[0], flush=True)")
 interpreters.destroy(number)

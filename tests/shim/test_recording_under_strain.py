@@ -223,7 +223,7 @@ import resource, signal, torch, compat_shim
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 for number in range(40):
-    if number == 30: resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+    if number == 30: resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
     compat_shim.begin_test(f"t::{number}")
     torch.zeros(1, device="cuda")
     compat_shim.end_test()

@@ -129,3 +129,20 @@ def test_steps_are_counted_of_ranks_and_several_optimizers_share_one(warm_child)
         counts[step["line"]] += step["count"]
     # An optimizer that steps for the first time belongs to the step before it.
     assert [counts[line] for line in sorted(counts)] == [4, 3 - 1, 2 - 1]
+
+
+def test_groups_of_several_classes_count_steps_once(warm_child):
+    ran = warm_child(
+        """
+import json, torch
+from torch.optim import optimizer
+from compat_shim.simulate import nccl
+class First: pass
+class Second(First): pass
+nccl._count_steps_with([First, Second], torch, None)
+Second(), First(), Second()
+print(json.dumps(len(optimizer._global_optimizer_post_hooks)))
+""",
+        env=CUDA,
+    )
+    assert ran.answer == 1

@@ -147,14 +147,17 @@ except NotImplementedError as error: print(json.dumps([config.max_p2p_peers, str
     assert peers == 3 and refused.startswith("torch.distributed.ProcessGroupNCCL._comm_ptr is not simulated: ")
 
 
-@pytest.mark.parametrize("of_class", ["ProcessGroupNCCL2", "ProcessGroupNCCLLazy"])
+@pytest.mark.parametrize("of_class", ["ProcessGroupNCCL2", "ProcessGroupNCCLLazy", "ProcessGroupNCCL9"])
 def test_the_newer_classes_need_no_newer_torch(on_ranks, of_class):
-    """Which tests them with the torch that all tests have."""
+    """Which tests them with the torch that all tests have. The last one may come."""
     script = f"""
 from compat_shim import library, state
+from compat_shim.simulate import nccl
 native = library.beside(state.library, "_compat_nccl")
+newer = nccl._class(native, "{of_class}")
+assert newer.__name__ == "{of_class}"
 def make(opts, options):
-    return native.{of_class}(opts.store, opts.group_rank, opts.group_size, native.ProcessGroupNCCL.Options(), torch.device("cuda", opts.group_rank))
+    return newer(opts.store, opts.group_rank, opts.group_size, native.ProcessGroupNCCL.Options(), torch.device("cuda", opts.group_rank))
 dist.Backend.register_backend("newer", make, extended_api=True, devices=["cuda"])
 """ + VALUES
     answer = on_ranks(script, 2, BACKEND="newer").answer

@@ -30,12 +30,11 @@ def install(torch, library, settings):
     timeout = datetime.timedelta(minutes=10)  # ProcessGroupNCCL.hpp
     c10d = torch.distributed.distributed_c10d
     native.ProcessGroupNCCL2.Options = native.ProcessGroupNCCL.Options
-    for name in _classes(c10d):
-        # Newer ones are like the second: made with options and a device.
-        group = getattr(native, name, native.ProcessGroupNCCL2)
+    groups = {name: _class(native, name) for name in _classes(c10d)}
+    _count_steps_with(list(groups.values()), torch, library)
+    for name, group in groups.items():
         _complete(group, getattr(c10d, name, None))
         group.__module__ = "torch.distributed.distributed_c10d"
-        _count_steps_with(group, torch, library)
         for module in (torch._C._distributed_c10d, c10d, torch.distributed):
             setattr(module, name, group)
     c10d._NCCL_AVAILABLE = True
@@ -56,6 +55,12 @@ def _classes(c10d):
     makers = [value for name, value in vars(c10d).items() if _MAKER.fullmatch(name)]
     named = {word for maker in makers for word in maker.__code__.co_names if word.startswith(_GROUP)}
     return sorted({_GROUP, *named})
+
+
+def _class(native, name):
+    """Newer ones are like the second: made with options and a device."""
+    second = native.ProcessGroupNCCL2
+    return getattr(native, name, None) or type(name, (second,), {})
 
 
 def _complete(ours, theirs):
@@ -95,19 +100,24 @@ def _set_faults(native, faults):
     native.set_faults([fault[:4] for fault in faults if fault.restart == restart])
 
 
-def _count_steps_with(group, torch, library):
-    """From a process's first group on, count its optimizers' steps. Without a group, torch has no
-    hook of ours."""
-    init = group.__init__
+def _count_steps_with(groups, torch, library):
+    """From a process's first group on, of whichever class, count its optimizers' steps. Without a
+    group, torch has no hook of ours."""
+    inits = {group: group.__init__ for group in groups}
 
-    @functools.wraps(init)
-    def first_init(self, *args, **kwargs):
-        group.__init__ = init
-        optimizers = importlib.import_module("torch.optim.optimizer")
-        optimizers.register_optimizer_step_post_hook(_step_counter(torch, library))
-        init(self, *args, **kwargs)
+    def counting(init):
+        @functools.wraps(init)
+        def first_init(self, *args, **kwargs):
+            for group, own in inits.items():
+                group.__init__ = own
+            optimizers = importlib.import_module("torch.optim.optimizer")
+            optimizers.register_optimizer_step_post_hook(_step_counter(torch, library))
+            init(self, *args, **kwargs)
 
-    group.__init__ = first_init
+        return first_init
+
+    for group, init in inits.items():
+        group.__init__ = counting(init)
 
 
 def _step_counter(torch, library):

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "runtime/fork_safe_mutex.h"
 #include "runtime/streams.h"
 #include "simulate/accelerator.h"
 
@@ -40,7 +41,7 @@ struct StreamPool {
 bool is_traced() noexcept { return trace() != nullptr; }
 
 c10::StreamId pooled_stream(int device, int priority) {
-    static auto* mutex = new std::mutex();
+    static auto* mutex = new ForkSafeMutex();
     static auto* pools = new std::array<std::array<StreamPool, 2>, kMaxDevices>();
     c10::StreamId stream = 0;
     bool is_new = false;

@@ -119,6 +119,11 @@ def test_streams_of_torch_mps_answer_on_a_host_without_mps(child, early):
     }
 
 
+def test_an_event_of_torch_mps_may_outlive_the_program(child):
+    ran = child("import torch\ndef holding_the_module(): pass\nevent = torch.mps.Event()")
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 @needs_streams
 def test_streams_of_simulated_mps(warm_child):
     ran = warm_child("import json, torch\n" + STREAMS, env={"TORCHDEVICE_SIMULATE": "mps", "TORCHDEVICE_MODE": "none"})

@@ -56,7 +56,6 @@ ANSWERS = {
         lambda cuda, fraction: cuda.set_per_process_memory_fraction(min(fraction, 1.0)),
     ),
     "_mps_acquireEvent": Answer("mps.Event", _acquire),
-    "_mps_releaseEvent": Answer("mps.Event", lambda cuda, number: _events.pop(number, None)),
     "_mps_recordEvent": Answer("mps.Event.record", lambda cuda, number: _events[number].record()),
     "_mps_waitForEvent": Answer("mps.Event.wait", lambda cuda, number: _events[number].wait()),
     "_mps_queryEvent": Answer("mps.Event.query", lambda cuda, number: _events[number].query()),
@@ -94,6 +93,8 @@ def fill(native, library, redirection):
     """`native`: torch._C. Its own functions raise without MPS."""
     for name, answer in ANSWERS.items():
         setattr(native, name, _redirected(name, answer, redirection))
+    # Also while Python ends, when nothing can be imported.
+    native._mps_releaseEvent = lambda number: _events.pop(number, None)
     mps_only.without_metal(native, functools.partial(refusal.refuse, library))
     if versions.at_least(mps_only.SINCE):
         for name, answer in STREAMS.items():

@@ -20,7 +20,7 @@ def values(device, f8):
         x, x.half(), x.int(), torch.ones(2, dtype=f8, device=device), torch.zeros(2, dtype=f8, device=device), x[i], x[mask],
         x[:, i], x.t().contiguous(), x.flip(1), x.gather(0, i[None]), x.scatter(0, i[None], x[2:]), put, filled,
         x.masked_fill(mask[:, None], 2), torch.cat([x, x]), F.pad(x, (1, 1)), x == x[0], x != 2, x.isnan(), x.roll(1),
-        F.embedding(i, x), torch.eye(2, dtype=f8, device=device),
+        F.embedding(i, x), torch.eye(2, dtype=f8, device=device), x.permute(1, 0), torch.tensor(torch.equal(x, x), device=device),
     ]
 def products(device):
     x = (torch.arange(512.0) % 7).reshape(16, 32).to(device).to(torch.float8_e4m3fn)

@@ -199,5 +199,5 @@ def check(root):
         if files := uncommitted(root, part):
             newest = f"uncommitted changes: {', '.join(files[:3])}"
         print(f"{result['torch']}, Python {result['python']}, {part}: {figure['commit'][:8]} of {figure['date']}{OLDER} ({newest})")
-    print(f"{len(stale)} figures are older than the code" if stale else "no figure is older than the code")
+    print(f"{len(stale) or 'no'} {'figures are' if len(stale) > 1 else 'figure is'} older than the code")
     return 1 if stale else 0

@@ -68,7 +68,7 @@ def test_a_figure_is_older_after_a_change_of_its_code_alone(tree, capsys):
     assert result_files.check(tree) == 1
     said = capsys.readouterr().out.splitlines()
     newest = git(tree, "log", "-1", "--format=%h").strip()
-    assert len(said) == 3 and "2.15.0+cu132, Python 3.11.7, einops, plain: " in said[1] and newest in said[1] and "Change the code" in said[1]
+    assert len(said) == 3 and said[-1] == "1 figure is older than the code" and "2.15.0+cu132, Python 3.11.7, einops, plain: " in said[1] and newest in said[1] and "Change the code" in said[1]
     page = (tree / result_files.PAGE).read_text()
     assert page.count(result_files.OLDER) == 1 and f"| einops | 3 passed, 1 failed, 2 skipped (2026-11-29{result_files.OLDER}) |" in page
     assert result_files.check(tree) == 1 and "brought up to date" not in capsys.readouterr().out
@@ -93,6 +93,11 @@ def test_code_that_no_commit_has_leaves_no_result(tree):
     store(tree, "build")
     with pytest.raises(result_files.NotStored, match="uncommitted changes: tests/shim/code.txt"):
         store(tree, "smoke")
+
+
+def test_the_code_of_each_part_is_there():
+    """The digest of a path that was renamed would never change again."""
+    assert all((result_files.ROOT / path).exists() for paths in result_files.CODE.values() for path in paths)
 
 
 def test_without_git_nothing_is_stored(tmp_path):

@@ -39,13 +39,14 @@ def test_twice(n): pytest.skip("no GPU in /work/env/x")
     (["=/tmp"], 2, "VERSION=ENVIRONMENT is needed"),
     (["--wrong"], 2, "unrecognized arguments"),
     ([f"9.9.9={sys.executable}"], 2, "not 9.9.9"),
-    (["2.15.0=/usr/bin/false"], 2, "has no torch"),
+    (["2.15.0=/usr/bin/false"], 2, "has no torch: no reason given"),
+    (["2.15.0=/no/such/place"], 2, "/no/such/place"),
 ])
 def test_arguments(words, status, error):
     if "not 9" in error:
         pytest.importorskip("torch")
     done = subprocess.run([ROOT / "tests/versions.sh", *words], capture_output=True, text=True)
-    assert done.returncode == status and error in done.stderr, done.stderr
+    assert done.returncode == status and error in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
 @pytest.fixture
@@ -183,4 +184,12 @@ def test_changes_of_torch_since_the_newest_committed_result(tree, monkeypatch, s
     row, lines, decides = versions.watch(versions.known_torch(tree), "2.15.0+cpu")
     assert row[:2] == ["2.15.0", "watch, since 2.14.1"] and row[-1] == f"{word}: changed: 2.14.1 2.15.0"
     assert lines == "\nchanged: 2.14.1 2.15.0\n" * bad and decides == bad
-    assert versions.watch("2.15.0", "2.15.0+cpu")[1:] == ("", False)
+    for newest in ("2.15.0+cpu", "2.14.1"):  # a mirror may be behind
+        assert versions.watch("2.15.0", newest)[1:] == ("", False)
+
+
+def test_a_program_that_is_missing_ends_its_part_alone(version, tree, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(version, "python", pathlib.Path("/no/such/python"))
+    monkeypatch.setattr(version, "library", "none")
+    assert not version.run("smoke", version.pytest) and version.bad and stored(tree) == {}
+    assert "no result: " in version.rows[-1][-1] and "/no/such/python" in version.rows[-1][-1]

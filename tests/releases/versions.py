@@ -48,6 +48,10 @@ class Stop(Exception):
     """Why a version, or a part of it, could not be run to its end."""
 
 
+# Also a program that is missing, or that fails where its output is needed.
+ENDS = (Stop, NotStored, OSError, subprocess.SubprocessError)
+
+
 def say(text):
     print(text, file=sys.stderr, flush=True)
 
@@ -77,7 +81,7 @@ class Version:
     def ask(self):
         done = subprocess.run([self.python, "-c", ABOUT], capture_output=True, text=True)
         if done.returncode:
-            raise Stop(f"{self.python} has no torch: {done.stderr.strip().splitlines()[-1:]}")
+            raise Stop(f"{self.python} has no torch: {(done.stderr.strip() or NO_REASON).splitlines()[-1]}")
         self.about = json.loads(done.stdout.splitlines()[-1])
         if self.version not in (self.about["torch"], self.about["torch"].partition("+")[0]):
             raise Stop(f"{self.python} has torch {self.about['torch']}, not {self.version}")
@@ -118,7 +122,7 @@ class Version:
             figure = {**body(part), "seconds": round(time.monotonic() - began)}
             if state and state["code"] != result_files.code_state(ROOT, part)["code"]:
                 state, note = None, "not stored: the code changed meanwhile"
-        except (Stop, NotStored) as reason:
+        except ENDS as reason:
             self.bad = True
             self.rows.append([self.version, part, "", "", "", "", f"no result: {reason}"])
             return False
@@ -248,7 +252,7 @@ def run_version(version, smoke, keep):
                 environment = version.suite_environment()
                 for part in (f"{suite}, {way}" for suite in SUITES for way in WAYS):
                     version.run(part, lambda part: version.suite(environment, part))
-    except Stop as reason:
+    except ENDS as reason:
         version.bad = True
         version.rows.append([version.version, "environment", "", "", "", "", f"no result: {reason}"])
     finally:
@@ -265,11 +269,10 @@ def newest_torch(python):
         return found[1] if found else None
 
     minor = int(subprocess.check_output([python, "-c", "import sys; print(sys.version_info[1])"]))
-    own = ask()
-    others = {f"3.{n}": ask("--python-version", f"3.{n}", "--only-binary", ":all:") for n in range(minor + 1, minor + 5)}
-    if not own:
+    if not (own := ask()):
         raise Stop(f"pip of {python} found no torch")
-    for other, version in others.items():
+    for other in (f"3.{n}" for n in range(minor + 1, minor + 5)):
+        version = ask("--python-version", other, "--only-binary", ":all:")
         if version and result_files.version_key(version)[0] > result_files.version_key(own)[0]:
             raise Stop(f"torch {version} needs Python {other} or another one that is newer than {python}'s: set PYTHON")
     return own
@@ -284,7 +287,7 @@ def known_torch(root):
 def watch(known, newest):
     """What changed in torch since the newest one that we know: a row, the lines to decide, and whether there are any."""
     newest = newest.partition("+")[0]
-    if known in (None, newest):
+    if known is None or result_files.version_key(known) >= result_files.version_key(newest):
         return [newest, "watch", "", "", "", "", f"nothing to compare with: the newest known is {known}"], "", False
     began = time.monotonic()
     done = subprocess.run([WATCH, known, newest], stdout=subprocess.PIPE, text=True)
@@ -317,18 +320,18 @@ def arguments(words):
 
 def main(words):
     options = arguments(words)
-    if options.check:
-        return result_files.check(ROOT)
     rows, lines, bad = [], "", False
     try:
+        if options.check:
+            return result_files.check(ROOT)
         if options.newest:
             newest = newest_torch(os.environ.get("PYTHON", "python3"))
             row, lines, bad = watch(known_torch(ROOT), newest)
             rows.append(row)
             options.versions = [(newest, next((place for version, place in options.versions if version in (newest, newest.partition("+")[0])), ""))]
         versions = [Version(version, environment or None, options.suites) for version, environment in options.versions]
-    except Stop as reason:
-        say(reason)
+    except ENDS as reason:
+        say(f"tests/versions.sh: {reason}")
         return 2
     for version in versions:
         run_version(version, options.smoke, options.keep)
@@ -338,8 +341,4 @@ def main(words):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except NotStored as reason:
-        say(f"tests/versions.sh: {reason}")
-        sys.exit(2)
+    sys.exit(main(sys.argv[1:]))

@@ -148,6 +148,14 @@ TEST(Versions, CompareByNumbers) {
     EXPECT_FALSE(is_older("2.13.0", "2.13.0+cu130"));
     EXPECT_FALSE(is_older("2.13.0", "2.9.1"));
     EXPECT_FALSE(is_older("", ""));
+    std::string before = "2.15.1";
+    for (const char* next : {"2.16.0.dev20261101+cpu", "2.16.0.dev20261129", "2.16.0a0+git1f00d",
+                             "2.16.0rc2", "2.16.0rc10", "2.16.0+cpu", "2.16.0.post1", "2.16.1"}) {
+        EXPECT_TRUE(is_older(before, next)) << next;
+        EXPECT_FALSE(is_older(next, before)) << next;
+        before = next;
+    }
+    EXPECT_FALSE(is_older("2.16", "2.16.0"));
     // PEP 440: zeros at the end mean nothing, and only a wanted build asks for one.
     for (const auto& [wanted, version] : {std::pair("2.15.0", "2.15.0+cpu"),
                                           {"2.15", "2.15.0"},

@@ -18,7 +18,8 @@ namespace {
 // Doctor makes no environment and builds no shim: it prints what existing ones find.
 void print_devices(const prepare::Environment& environment, const prepare::Share& share,
                    const prepare::Cache& cache) {
-    if (environment.torch_version.empty()) return;
+    // The device-probe is the shim's: where it does not work, the requirements say it.
+    if (environment.torch_version.empty() || !prepare::check_gil(environment)) return;
     print("\ndevices that torch {} of {} finds:\n", environment.torch_version,
           environment.python.string());
     const auto library = prepare::find_shim(environment, share, cache);

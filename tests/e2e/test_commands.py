@@ -403,3 +403,15 @@ def test_doctor_lists_devices_without_building_the_shim(runner, tmp_path):
     shown = runner("doctor", "--python", tmp_path / "env", env={"COMPAT_CACHE": str(tmp_path / "cache")})
     assert "devices that torch 9.9.9 of" in shown.out and "unknown until the shim is built for it" in shown.out
     assert not (tmp_path / "cache").exists()
+
+
+def test_doctor_names_a_missing_gil_once_and_only_for_the_shim(runner, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("""#!/bin/sh
+echo '{"soabi": "cpython-314t-x86_64-linux-gnu", "torch": {"version": "9.9.9"}, "packages": {}}'
+""")
+    python.chmod(0o755)
+    refused = runner("doctor", "--python", python)
+    assert refused.code == 2 and refused.out.count("GIL") == 2, refused.out  # its line, and the advice
+    plain = runner("doctor", "--python", python, "--shim", "off")
+    assert "GIL" not in plain.out and "device-probe" not in plain.out, plain.out

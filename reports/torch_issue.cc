@@ -65,10 +65,10 @@ std::vector<std::string> result_lines(const CaseView& test) {
 
 // The part of a long line that begins shortly before the byte `at`.
 std::string part_of_line(const std::string& line, std::size_t at) {
-    const std::size_t from = at > kLineShown / 2 ? at - kBeforeDifference : 0;
-    const std::string_view part = std::string_view(line).substr(from);
-    return fmt::format("{}{}{}", from > 0 ? "…" : "", first_bytes(part, kLineShown),
-                       part.size() > kLineShown ? "…" : "");
+    const std::string_view part =
+        at > kLineShown / 2 ? last_bytes(line, line.size() - at + kBeforeDifference) : line;
+    return fmt::format("{}{}{}", part.size() < line.size() ? "…" : "",
+                       first_bytes(part, kLineShown), part.size() > kLineShown ? "…" : "");
 }
 
 std::string differing_lines(const CaseView& older, const CaseView& test) {
@@ -169,7 +169,7 @@ std::string differing_packages(const RunView& older, const RunView& run) {
 // `name` for the folder where it begins a path, or is one.
 void replace_folder(std::string& text, const std::string& folder, const std::string& name) {
     if (folder.size() < 2) return;
-    const re2::RE2 place(re2::RE2::QuoteMeta(folder) + R"(([^\w.-]|$))");
+    const re2::RE2 place(R"(\B)" + re2::RE2::QuoteMeta(folder) + R"(([^\w.-]|$))");
     re2::RE2::GlobalReplace(&text, place, name + R"(\1)");
 }
 
@@ -199,13 +199,10 @@ std::string head_of(const TestWithTorch& failed, const TestWithTorch& older) {
 }  // namespace
 
 RunInfo portable_info(RunInfo info) {
-    info.env.erase(std::remove_if(info.env.begin(), info.env.end(),
-                                  [](const auto& each) { return is_our_variable(each.first); }),
-                   info.env.end());
     for (auto& [name, value] : info.env)
         if (name == "PYTHONPATH") value = portable_path(value, info.root);
     std::erase_if(info.env, [](const auto& each) {
-        return each.first == "PYTHONPATH" && each.second.empty();
+        return is_our_variable(each.first) || (each.first == "PYTHONPATH" && each.second.empty());
     });
     if (!info.python.empty()) info.python = "python";
     return info;

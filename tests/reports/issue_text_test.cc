@@ -146,8 +146,9 @@ TEST_F(TorchIssue, ShowsWhatDiffersAndNothingOfThisMachine) {
     stored.info.shim = false;
     stored.info.remote = "https://forge.example/alpha.git";
     stored.info.env.emplace_back("PYTHONPATH", "/x:" + (root / "lib").string());
-    row(stored).failure->traceback += "/venv/lib/deep/a.py /venv/b.py /venvs/c.py " +
-                                      (root / "d.py").string() + " /tmp/pytest-of-ann/e.py";
+    row(stored).failure->traceback +=
+        "/venv/lib/deep/a.py:/venv:/venv/b.py /venvs/c.py /opt/venv/x " + (root / "d.py").string() +
+        " /tmp/pytest-of-ann/e.py";
     const std::string issue = text([](samples::Run& older) {
         row(older).failure->message = "another kernel";
         row(older).failure->signature = "another";
@@ -157,7 +158,7 @@ TEST_F(TorchIssue, ShowsWhatDiffersAndNothingOfThisMachine) {
     for (const char* part :
          {"```diff\n- errored: RuntimeError: another kernel\n+ errored: RuntimeError: no "
           "kernel\n```",
-          "DEEP/a.py ENV/b.py /venvs/c.py SUITE/d.py /tmp/pytest-of-user/e.py",
+          "DEEP/a.py:ENV:ENV/b.py /venvs/c.py /opt/venv/x SUITE/d.py /tmp/pytest-of-user/e.py",
           "pip install torch==2.13.0  # with 2.12.1: errored\ngit clone "
           "https://forge.example/alpha.git suite && cd suite && git checkout 0123abcd\n",
           "env 'NOTE=it'\\''s' PYTHONPATH=lib python -m unittest -v ", "PyTorch version: 2.13.0\n",
@@ -168,13 +169,19 @@ TEST_F(TorchIssue, ShowsWhatDiffersAndNothingOfThisMachine) {
 }
 
 TEST_F(TorchIssue, ShowsALongLineFromShortlyBeforeTheDifference) {
-    row(stored).failure->message = std::string(4000, 'x') + " now" + std::string(4000, 'y');
-    const std::string issue = text([](samples::Run& older) {
-        row(older).failure->message = std::string(4000, 'x') + " before";
+    const auto words = [](std::string_view word, int times) {
+        std::string text;
+        while (times-- > 0) text += word;
+        return text;
+    };
+    // No character is cut: the 60 bytes before the difference begin within an "é".
+    row(stored).failure->message = words("é", 2000) + " now" + words("y", 4000);
+    const std::string issue = text([&](samples::Run& older) {
+        row(older).failure->message = words("é", 2000) + " before";
         row(older).failure->signature = "another";
     });
-    EXPECT_THAT(issue, HasSubstr("- …" + std::string(59, 'x') + " before\n+ …" +
-                                 std::string(59, 'x') + " now" + std::string(237, 'y') + "…\n"));
+    EXPECT_THAT(issue, HasSubstr("- …" + words("é", 29) + " before\n+ …" + words("é", 29) + " now" +
+                                 words("y", 238) + "…\n"));
 }
 
 TEST_F(TorchIssue, WarnsOfASimulatedDevice) {

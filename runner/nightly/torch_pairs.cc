@@ -40,10 +40,15 @@ Expected<PairSide> side_of(const store::Store& store, const CellResult& cell) {
     });
 }
 
-Expected<bool> is_flaky(const PairSide& side, const std::string& id) {
-    if (!side.series) return false;
-    return site::quarantined(*side.run.store, *side.series, std::span(&id, 1))
-        .map([](const auto& flaky) { return !flaky.empty(); });
+// Leaves out the tests that are flaky on this side.
+Expected<void> erase_flaky(const PairSide& side, std::vector<TorchDifference>& tests) {
+    if (!side.series) return {};
+    std::vector<std::string> ids;
+    for (const TorchDifference& test : tests) ids.push_back(test.id);
+    const auto flaky = TRY(site::quarantined(*side.run.store, *side.series, ids));
+    std::erase_if(tests,
+                  [&](const auto& test) { return std::ranges::binary_search(flaky, test.id); });
+    return {};
 }
 
 Expected<void> add_older_error(const PairSide& older, TorchDifference& test) {
@@ -63,15 +68,16 @@ Expected<TorchPair> compare_cells(const store::Store& store, const CellResult& b
     const auto compared = TRY(compare::compare_runs(older.run, newer.run));
     for (const reports::ChangedTest& test : compared.tests) {
         const auto change = torch_change(test.change);
-        if (!change || TRY(is_flaky(older, test.id)) || TRY(is_flaky(newer, test.id))) continue;
-        ++pair.counts[static_cast<std::size_t>(*change)];
+        if (!change) continue;
         TorchDifference& found = pair.tests.emplace_back();
         found = {test.id, *change, test.baseline, test.run, {}, {}};
         (*change == TorchChange::fixed ? found.older_error : found.newer_error) = test.why;
     }
-    std::stable_sort(pair.tests.begin(), pair.tests.end(), [](const auto& a, const auto& b) {
-        return std::tie(a.change, a.id) < std::tie(b.change, b.id);
-    });
+    for (const PairSide* side : {&older, &newer}) TRY(erase_flaky(*side, pair.tests));
+    for (const TorchDifference& test : pair.tests)
+        ++pair.counts[static_cast<std::size_t>(test.change)];
+    std::ranges::sort(pair.tests, {},
+                      [](const TorchDifference& test) { return std::tie(test.change, test.id); });
     if (pair.tests.size() > kBlamedTests) pair.tests.resize(kBlamedTests);
     for (TorchDifference& test : pair.tests)
         if (test.change == TorchChange::changed) TRY(add_older_error(older, test));

@@ -112,7 +112,7 @@ Command doctor_command() {
              Setting::device,       Setting::precision,
              Setting::simulate,     Setting::masquerade,
              Setting::isolation,    Setting::slurm_partition,
-             Setting::slurm_gres},
+             Setting::slurm_gres,   Setting::torch_requirement},
             "Options are those of `runner run`; doctor prints the value each would have.",
             add_doctor};
 }

@@ -29,7 +29,8 @@ Action add_prepare(CLI::App& app, config::Invocation& invocation) {
 
 Command prepare_command() {
     return {"fetch the source, make the environment, build the shim",
-            {Setting::shim, Setting::python, Setting::root, Setting::framework},
+            {Setting::shim, Setting::python, Setting::root, Setting::framework,
+             Setting::torch_requirement},
             "Example:\n  runner prepare suites/gpytorch",
             add_prepare};
 }

@@ -28,7 +28,8 @@ const std::vector<Setting> kRunSettings{
     Setting::expectations,  Setting::on,         Setting::slurm_partition, Setting::slurm_gres,
     Setting::slurm_time,    Setting::slurm_mem,  Setting::slurm_cpus,      Setting::slurm_shards,
     Setting::isolation,     Setting::network,    Setting::tmp_size,        Setting::nccl_bandwidth,
-    Setting::nccl_latency,  Setting::mac_like,   Setting::start_method,    Setting::sanitize};
+    Setting::nccl_latency,  Setting::mac_like,   Setting::start_method,    Setting::sanitize,
+    Setting::torch_requirement};
 
 void add_options(CLI::App& app, run::RunRequest& request, config::Flags& flags) {
     auto* const suite = app.add_option("SUITE", request.suite, kSuiteHelp)->required();

@@ -84,10 +84,6 @@ Expected<Executed> execute(CellCommand command, const NightSettings& night,
     if (earlier && !command.on_slurm) {
         config::Invocation resumed = night.invocation;
         resumed.flags[Setting::results] = night.results.string();
-        // No option has it, so the stored command does not say it.
-        const auto& flags = command.invocation.flags;
-        if (const auto torch = flags.find(Setting::torch_requirement); torch != flags.end())
-            resumed.flags.insert(*torch);
         return run::resume_run({begun, night.verbosity}, resumed, night.parse)
             .map([&](ExitCode code) {
                 return Executed{code, begun};

@@ -166,6 +166,10 @@ def test_two_versions_side_by_side(runner, planets):
     compared = runner("compare", *re.search("`runner compare (.+) (.+)` shows all", closing).groups())
     assert "regressed: 1 test" in compared.out and "still_failing_changed: 1 test" in compared.out
 
+    # A run's own command knows its torch: only these two can be installed.
+    again = runner("rerun", old["run"], "--failed")
+    assert ", torch 2.14.1, " in again.out, again.out + again.err
+
     # A flaky test is no news of torch.
     seen = []
     for flip in (True, False, True):

@@ -172,13 +172,11 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
             const std::string own = (folder / "bin" / "python").string();
             const std::string constraint = (folder / "constraints.txt").string();
             // Unlike -c, PIP_CONSTRAINT also applies to the isolated build environments of pip.
-            const std::vector<std::pair<std::string, std::string>> pinned{
-                {"PIP_CONSTRAINT", constraint}};
-            const auto pip = [&](std::vector<std::string> arguments) {
+            const auto pip = [&](std::vector<std::string> arguments, const std::string& pins) {
                 Tool tool{
                     {own, "-m", "pip", "--disable-pip-version-check", "install", "--no-compile"},
                     kNoProject,
-                    pinned};
+                    {{"PIP_CONSTRAINT", pins}}};
                 tool.argv.insert(tool.argv.end(), arguments.begin(), arguments.end());
                 return run_tool(tool, log);
             };
@@ -189,7 +187,8 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                     pip_alone.python = own;
                     if (on_progress) on_progress(pip_alone);
                     say(fmt::format("installing {}", options.torch_requirement));
-                    return pip({options.torch_requirement});
+                    // Pinned as well, a version that does not exist would be a conflict to pip.
+                    return pip({options.torch_requirement}, "/dev/null");
                 })
                 .and_then([&] { return probe_text(own, share); })
                 .and_then([&](const std::string& text) -> Expected<std::string> {
@@ -197,7 +196,7 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                         on_progress(*with_torch);
                     if (suite.requirements.empty()) return text;
                     say(fmt::format("installing {}", (suite.folder / suite.requirements).string()));
-                    return pip({"-r", fs::absolute(suite.folder / suite.requirements)})
+                    return pip({"-r", fs::absolute(suite.folder / suite.requirements)}, constraint)
                         .and_then([&] { return probe_text(own, share); });
                 })
                 .and_then([&](const std::string& text) -> Expected<std::string> {
@@ -205,7 +204,9 @@ Expected<Environment> make_environment(const suites::Suite& suite, const Options
                     const std::string package(traits_of(suite.framework).package);
                     if (package.empty() || parse_probe(text, own)->packages.contains(package))
                         return text;
-                    return pip({package}).and_then([&] { return probe_text(own, share); });
+                    return pip({package}, constraint).and_then([&] {
+                        return probe_text(own, share);
+                    });
                 })
                 .map([&](std::string text) {
                     // Compiles what it imports: a tenth of the files, which are most of what tests
@@ -266,12 +267,13 @@ Expected<fs::path> tool_python(std::string_view name, const fs::path& requiremen
 
 Expected<std::string> newest_torch(const Options& options, const Cache& cache,
                                    const fs::path& folder) {
-    // A pip before 23.3 downloads the whole wheel to learn its version. Without a newer one to be
-    // had, it will do.
+    // An older pip downloads the whole wheel to learn its version. Where none is to be had, it will
+    // do.
+    const std::string wanted = "pip>=23.3";
     const auto python =
-        TRY(own_environment("pip", "", options, cache,
-                            [](const std::string& own, const fs::path& log) -> Expected<void> {
-                                (void)run_tool(pip(own, {"--upgrade", "pip"}), log);
+        TRY(own_environment("pip", wanted, options, cache,
+                            [&](const std::string& own, const fs::path& log) -> Expected<void> {
+                                (void)run_tool(pip(own, {wanted}), log);
                                 return {};
                             }));
     const std::string report = (folder / "torch.json").string();

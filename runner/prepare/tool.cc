@@ -132,12 +132,11 @@ std::string end_of(const Tool& tool, Ended ended, int status) {
 
 tl::unexpected<Error> failed(const Tool& tool, const std::string& end, const std::string& line,
                              std::string advice) {
-    return fail(
-        ErrorKind::environment,
-        fmt::format("{} {}{}{}",
-                    tool.name.empty() ? fmt::format("{}", fmt::join(tool.argv, " ")) : tool.name,
-                    end, line.empty() ? "" : ": ", line),
-        std::move(advice));
+    const std::string name =
+        tool.name.empty() ? fmt::format("{}", fmt::join(tool.argv, " ")) : tool.name;
+    return fail(ErrorKind::environment,
+                fmt::format("{} {}{}{}", name, end, line.empty() ? "" : ": ", line),
+                std::move(advice));
 }
 
 off_t size_of(std::FILE* file) {

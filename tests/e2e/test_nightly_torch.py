@@ -136,6 +136,8 @@ def test_newest_is_what_pip_finds_when_the_night_begins(runner, planets):
     (planets / "wheels").rename(planets / "gone")
     planned = runner("nightly", "nightly.json", "--dry-run")
     assert planned.code == 2 and "cpu, torch newest: cannot run: the newest torch is not known: pip failed" in planned.out, planned.out
+    missing = runner("prepare", "planets", "--shim", "off", "--torch-requirement", "torch==9.9.9")
+    assert "No matching distribution found for torch==9.9.9" in missing.err, missing.err
     third = runner("nightly", "nightly.json")
     three = summary(planets)
     old, new = three["cells"]

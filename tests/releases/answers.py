@@ -50,8 +50,10 @@ def of_word(word, within=""):
 
 
 def _composed(word):
-    """The sources that put the identifier together, as "_nccl_" + name."""
+    """The sources that put the identifier together, as "_nccl_" + name, or have a pattern of such names."""
     for path, text in texts().items():
+        if any(re.fullmatch(each, word) for each in re.findall(r're\.compile\(r"(_[a-z]+_[a-z]\w*\\w[^"|]*)"\)', text)):
+            yield path
         for prefix in re.findall(r'"(\w+_)" \+', text):
             if word.startswith(prefix) and f'"{word.removeprefix(prefix)}"' in text:
                 yield path
@@ -67,11 +69,17 @@ def of_name(module, name):
     """The source that names a function or class of a module of torch."""
     parts = name.split(".")
     for path, text in texts().items():
-        whole = rf"\b{re.escape(f'{module}.{name}')}\b"
+        whole = rf"\b{re.escape(f'{module}.{name}')}\b(?!\.\w)"
         pair = rf"[\"']{re.escape(module)}[\"'],\s*[\"']{re.escape(name)}[\"']"
         if re.search(f"{whole}|{pair}", text):
             return path
-    return of_name(module, parts[0]) if len(parts) > 1 else None
+    return _of_class(module, parts[0]) if len(parts) > 1 else None
+
+
+def _of_class(module, name):
+    """The table that has a class as a whole; where a function is called with it, only some of it is changed."""
+    entry = re.compile(rf"(?<![\w(])[\"']{re.escape(f'{module}.{name}')}[\"']|[\"']{re.escape(module)}[\"'],\s*[\"']{name}[\"']")
+    return next((path for path, text in texts().items() if entry.search(text)), None)
 
 
 @functools.lru_cache(maxsize=None)

@@ -137,13 +137,18 @@ def _mps_texts(before, after):
 def _ruled_text(text, version):
     """Whether a rule for this version, or code of ours, has a text of the library."""
     rules, _ = answers.rules("mps")
-    having = [rule for rule in rules if "text" in rule and (text in rule["text"] or refusal_texts.piece(rule["text"]).decode().strip() in text)]
+    having = [rule for rule in rules if any(text in said or refusal_texts.piece(said).decode().strip() in text for said in _said(rule))]
     if any(answers.in_range(rule, version) for rule in having):
         return ANSWERED, MPS_RULES
     if having:
         return DECIDE, "a rule has it, but not for this version"
     code = next((path for path, content in answers.texts().items() if path.endswith((".cc", ".py")) and text in content), None)
     return (ANSWERED, code) if code else (DECIDE, "")
+
+
+def _said(rule):
+    """The text of a rule for each of its ops."""
+    return {refusal_texts.named_after(rule["text"], op) for op in rule["ops"]} if "text" in rule else ()
 
 
 def function_name(mangled):
@@ -228,8 +233,8 @@ def _sample_dtypes(before, after):
                 continue
             device = "mps" if key.endswith("MPS") else "cuda"
             refused = answers.refused(device, op, after["version"])
-            wrong = sorted((now - was) & refused)
-            status = (DECIDE, f"our rules refuse {', '.join(wrong)}") if wrong else (ANSWERED, DTYPES if device == "cuda" else MPS_RULES)
+            wrong, kept = sorted((now - was) & refused), sorted(was - now - refused)
+            status = (DECIDE, f"our rules refuse {', '.join(wrong)}") if wrong else (OPEN, f"no rule of ours refuses {', '.join(kept)}") if kept else (ANSWERED, DTYPES if device == "cuda" else MPS_RULES)
             what = "; ".join(f"{word} {', '.join(sorted(each))}" for word, each in (("with", now - was), ("without", was - now)) if each)
             changes.setdefault((device, what, status), []).append(op)
     for (device, what, (status, by)), ops in sorted(changes.items()):

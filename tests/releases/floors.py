@@ -89,10 +89,14 @@ def _entry_points(before, after):
     found = {}
     for each in added:
         name = each.partition(": ")[2]
-        function = new[each].partition(":")[2]
+        module, _, function = new[each].partition(":")
         # Another back end of NCCL is ours to answer; the rest is torch's own.
-        if "nccl" in name:
-            quoted = next((path for path, text in answers.texts().items() if path.startswith("shim/") and (f'"{name}"' in text or function in text or _creator(function, after) and answers.of_word(_creator(function, after)))), None)
+        if module not in after["python_files"]:
+            found[each] = (ANSWERED, f"the wheel has no {module}, so that none can load it")
+        elif "nccl" in name:
+            creator = _creator(name, function, after)
+            quoted = next((path for path, text in answers.texts().items() if path.startswith("shim/") and (f'"{name}"' in text or function in text)), None)
+            quoted = quoted or (answers.of_word(creator, "shim/") if creator else None)
             found[each] = (ANSWERED, quoted) if quoted else (DECIDE, "init_process_group may be asked for it")
         else:
             found[each] = (ANSWERED, "torch's own")
@@ -104,9 +108,12 @@ def _entry_points(before, after):
             yield Line("process groups", f"entry point {each}: {old[each]} → {new[each]}", "shim/python/compat_shim/simulate/nccl.py", OPEN)
 
 
-def _creator(function, after):
-    """What makes the group of a registrar, by torch's naming."""
+def _creator(name, function, after):
+    """What makes the group of a registrar: what is registered under the name, or has a name like the registrar's."""
+    module = after["python_files"].get("torch.distributed.distributed_c10d", {})
+    for call in module.get("registered", ()):
+        if found := re.search(rf"register_backend\('{re.escape(name)}', (\w+)", call):
+            return found[1]
     kind = re.fullmatch(r"_register_builtin_(\w+)_backend", function)
-    name = f"_create_{kind[1]}_process_group" if kind else ""
-    known = after["python_files"].get("torch.distributed.distributed_c10d", {}).get("definitions", {})
-    return name if name in known else None
+    creator = f"_create_{kind[1]}_process_group" if kind else ""
+    return creator if creator in module.get("definitions", {}) else None

@@ -119,7 +119,11 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 CHANGES = {
-    "entry point": (lambda r: setattr(r, "entry_points", r.entry_points + "ncclnew = torch:_register_new\n"), "torch.distributed.backends: ncclnew", True),
+    "entry point": (lambda r: setattr(r, "entry_points", r.entry_points + "ncclnew = torch.distributed.distributed_c10d:_register_new\n"), "torch.distributed.backends: ncclnew", True),
+    "entry point without its module": (lambda r: setattr(r, "entry_points", r.entry_points + "ncclnew = torch.gone:_register_new\n"), "the wheel has no torch.gone", False),
+    "entry point of a maker that ours takes over": (lambda r: (setattr(r, "entry_points", r.entry_points + "nccl-splice = torch.distributed.distributed_c10d:_register_it\n"),
+                                                              r.files.update({"torch/distributed/distributed_c10d.py": r.files["torch/distributed/distributed_c10d.py"] + "Backend.register_backend('nccl-splice', _create_nccl_splice_process_group)\n"})),
+                                                    "answered: shim/python/compat_shim/simulate/nccl.py", False),
     "default": (lambda r: r.files.update({"torch/distributed/distributed_c10d.py": r.files["torch/distributed/distributed_c10d.py"].replace("== '1'", "!= '0'")}),
                 "TORCH_DIST_X in torch.distributed.distributed_c10d: `_old if os.environ.get('TORCH_DIST_X') == '1' else _new` → `_old if", True),
     "list": (lambda r: r.files.update({"torch/testing/_internal/common_mps.py": "UNSUPPORTED_COMPLEX_OPS = {'v', 'w', 'x', 'y'}\n"}),

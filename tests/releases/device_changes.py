@@ -72,7 +72,6 @@ def _operators(before, after):
         yield Line(group, f"new: {names(plain)}", OPERATORS, ANSWERED, f"{OPERATORS} reads torch's own table")
     for device in ("MPS", "CUDA"):
         gained = {name for name in new if _kernels(new[name], device) and not _kernels(old.get(name, {"keys": ()}), device)}
-        gained = {name for name in gained if not re.search(r"out\d?$", name)}
         shown = {name.partition(".")[0].rstrip("_") for name in gained}
         lost = {name for name in set(old) & set(new) if _kernels(old[name], device) and not _kernels(new[name], device)}
         if gained:
@@ -371,11 +370,21 @@ def _macos_known(digits):
 def _variables(before, after):
     """Environment variables that the libraries name."""
     kept = re.compile(r"(?:TORCH|PYTORCH|CUDA|CUBLAS|CUDNN|NCCL|MPS)")
-    gone, added = difference(before["linux"]["variables"], after["linux"]["variables"])
+    gone, added = difference(_named_variables(before), _named_variables(after))
+    # A compiler may put a name right behind other bytes.
+    old, new = ("\0".join([*(text for each in facts["linux"]["texts"].values() for text in each), ""]) for facts in (before, after))
+    gone, added = [each for each in gone if f"{each}\0" not in new], [each for each in added if f"{each}\0" not in old]
     for word, each in (("new", added), ("gone", gone)):
         found = {}
         for name in each:
-            if kept.match(name) and not re.search(r"ROCM|HIP|MIOPEN|_API$|LIBRARY|_TEST|VERSION|POLICY", name):
+            aside = r"ROCM|HIP|MIOPEN" if name.startswith("PYTORCH_") else r"ROCM|HIP|MIOPEN|_API$|LIBRARY|_TEST|VERSION|POLICY"
+            if kept.match(name) and not re.search(aside, name):
                 ours = answers.of_word(name)
                 found[name] = (ANSWERED, ours) if ours else (OPEN, "")
         yield from by_answer("environment variables", f"{word} in C++: {{}}", "shim", found)
+
+
+def _named_variables(facts):
+    """Those of the libraries for Linux, and of MPS."""
+    of_mps = (text for text in facts["macos"]["texts"] if native_facts.VARIABLE.fullmatch(text) and re.search("MPS|METAL", text))
+    return {*facts["linux"]["variables"], *of_mps}

@@ -174,17 +174,24 @@ class Python:
         was, now = old["parameters"], fact["parameters"]
         if kind in ("def", "property") and _shape(now) != _shape(was):
             yield (f": {parameters_changed(was, now)}", *self._of_shape(module, name, old, fact))
-        if kind == "value" and now != was and len(now) < 80:
-            yield f" = {was} → {now}", ANSWERED, answers.of_name(module, name) or OWN
+        if kind == "value" and now != was and len(now) < 80 and (now or name not in self._new[module].get("lists", ())):
+            yield f" = {was} → {now or '…'}", ANSWERED, answers.of_name(module, name) or OWN
         if kind == "class" and now != was:
             yield (f": bases {was or 'none'} → {now or 'none'}", *self.answer(module, name, new))
         raised = [each for each in sorted(set(fact.get("raises", ())) - set(old.get("raises", ()))) if not each.startswith("AssertionError")]
         if raised and self._refuses(raised, old):
             yield (f" raises {'; '.join(each[:120] for each in raised[:3])}", *self.answer(module, name, new))
+        ended = set(old.get("raises", ())) - set(fact.get("raises", ()))
+        if ended and not raised and self._refuses(sorted(ended), fact) and not ended & self._raised(module):
+            yield f" no longer raises {'; '.join(each[:120] for each in sorted(ended)[:3])}", ANSWERED, OWN
         if "deprecated" in fact and "deprecated" not in old:
             yield f" is deprecated {fact['deprecated'][:120]}".rstrip(), ANSWERED, OWN
         if "deprecated" in old and "deprecated" not in fact:
             yield " is no longer deprecated", ANSWERED, OWN
+
+    def _raised(self, module):
+        """All that the new release's module raises: a text may have moved to another function of it."""
+        return {text for fact in self._new[module]["definitions"].values() for text in fact.get("raises", ())}
 
     @staticmethod
     def _refuses(raised, old):

@@ -78,6 +78,8 @@ class Release:
         self.texts, self.native, self.functions, self.alerts, self.kernels, self.minimum = ["a text of CUDA"], ["_cuda_init"], {"add_mps": ["a text of MPS"]}, [], [], 14
         self.files = {
             "torch/cuda/__init__.py": "def synchronize(device=None):\n    return torch._C._cuda_init()\n",
+            "torch/cuda/random.py": "LIMITS = [1, 2]\ndef seed():\n    raise RuntimeError('seed is not supported on CUDA')\n",
+            "torch/nn/parallel/distributed.py": "class DistributedDataParallel:\n    def __init__(self, module):\n        pass\n",
             "torch/distributed/distributed_c10d.py": "import os\ndef _make():\n    return _old if os.environ.get('TORCH_DIST_X') == '1' else _new\n",
             "torch/testing/_internal/common_mps.py": "SUPPORTED_COMPLEX_OPS = {'a', 'b', 'c', 'd', 'e'}\n",
             "torch/include/ATen/detail/CUDAHooksInterface.h": "struct CUDAHooksInterface : AcceleratorHooksInterface {\n  virtual bool hasCUDA() const;\n};\n",
@@ -136,6 +138,9 @@ CHANGES = {
                   "torch.cuda.synchronize: new parameters: hard=False", False),
     "refusal in Python": (lambda r: r.files.update({"torch/cuda/__init__.py": "def synchronize(device=None):\n    raise NotImplementedError('Streams are not yet supported')\n"}),
                           "torch.cuda.synchronize raises NotImplementedError: Streams are not yet supported", False),
+    "refusal that is gone": (lambda r: r.files.update({"torch/cuda/random.py": "LIMITS = [1, 2]\ndef seed():\n    pass\n"}), "torch.cuda.random.seed no longer raises RuntimeError: seed is not supported on CUDA", False),
+    "member of a class that ours changes in part": (lambda r: r.files.update({"torch/nn/parallel/distributed.py": r.files["torch/nn/parallel/distributed.py"] + "    def splice(self):\n        pass\n"}),
+                                                    "DistributedDataParallel.splice\n    shim/python/compat_shim/cuda/tables.py: answered: torch's own Python", False),
     "name of torch._C": (lambda r: r.native.append("_cuda_spliceAll"), "of CUDA, new: _cuda_spliceAll", False),
     "virtual function": (lambda r: r.files.update({"torch/include/ATen/detail/CUDAHooksInterface.h": "struct CUDAHooksInterface : AcceleratorHooksInterface {\n  virtual bool hasCUDA() const;\n  virtual int splice() const = 0;\n};\n"}),
                          "CUDAHooksInterface gains the virtual functions splice", True),
@@ -144,13 +149,18 @@ CHANGES = {
     "dtype": (lambda r: r.files.update({"torch/include/ATen/mps/MPSGuardImpl.h": r.files["torch/include/ATen/mps/MPSGuardImpl.h"].replace("kIndex_Half", "kIndex_Half | kIndex_Float4_e9m9")}),
               "MPSGuardImpl::getDeviceCapability (ATen/mps/MPSGuardImpl.h) with Float4_e9m9", True),
     "kernel": (lambda r: setattr(r, "ops", r.ops.replace("CUDA: add_cuda", "CUDA, MPS: add_gpu")), "with a kernel for MPS now: add", False),
+    "kernel of an out form": (lambda r: setattr(r, "ops", r.ops + "- func: add.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    CPU, MPS: add_out\n"), "with a kernel for MPS now: add\n", False),
     "op without a CPU kernel": (lambda r: setattr(r, "ops", r.ops + "- func: splice_all(Tensor self) -> Tensor\n  dispatch:\n    CUDA: splice\n"), "none for the CPU: splice_all", True),
     "refusal of MPS": (lambda r: r.functions.update(splice_mps=["splice is not supported on MPS for float16"]), "new text in splice_mps: splice is not supported on MPS for float16", True),
+    "refusal of MPS in words of another op's rule": (lambda r: r.functions.update(splice_mps=["splice_mps not implemented for "]), "new text in splice_mps: splice_mps not implemented for", True),
     "alert": (lambda r: (r.functions.update(splice_mps=["splice_out_mps"]), r.alerts.append("splice_mps")), "not deterministic now: splice_out_mps", True),
     "Metal kernel": (lambda r: r.kernels.append("splice_dense_float8_e9m9"), "Metal kernels for float8_e9m9", True),
     "variable in C++": (lambda r: r.texts.append("TORCH_NCCL_SPLICE"), "new in C++: TORCH_NCCL_SPLICE", False),
+    "variable of MPS": (lambda r: r.functions.update(splice_mps=["PYTORCH_MPS_SPLICE_VERSION"]), "new in C++: PYTORCH_MPS_SPLICE_VERSION", False),
     "Python": (lambda r: setattr(r, "requires", ">=3.12"), "Requires-Python >=3.11 → >=3.12", False),
-    "free threading": (lambda r: r.tags.append("cp399t"), "wheels for free-threaded Python 3.99t", True),
+    "free threading": (lambda r: r.tags.append("cp399t"), "decided: the runner refuses a free-threaded Python", False),
+    "interpreter": (lambda r: r.tags.append("cp399"), "wheels for Python 3.99", True),
+    "value too long to show": (lambda r: r.files.update({"torch/cuda/random.py": r.files["torch/cuda/random.py"].replace("[1, 2]", str(list(range(90))))}), "torch.cuda.random.LIMITS = [1, 2] → …", False),
     "macOS": (lambda r: setattr(r, "minimum", 99), "macOS by the LC_BUILD_VERSION: 14.0 → 99.0", True),
 }
 

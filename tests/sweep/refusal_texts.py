@@ -32,7 +32,7 @@ RULES = json.loads((SHIM / "mps_refusals.json").read_text())
 # Parts that torch puts together when it raises.
 COMPOSED = re.compile(
     r"\{[^}]*\}|'[^']*'|#\d+|double|\(while .*|but expected it|^(?:log_)?softmax(?= not | with )"
-    r"|^\w+_out_mps(?=:)"
+    r"|^\w+_out_mps(?=:)|(?<![\w.])\d+(?![\w.])"
 )
 # Metal's names of dtypes, in the names of kernels.
 METAL = {"bool": "bool", "uint8": "uchar", "int8": "char", "int16": "short", "int32": "int",

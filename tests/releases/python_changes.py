@@ -9,13 +9,13 @@ from lines import ANSWERED, DECIDE, OPEN, Line, by_answer, difference, names
 SCOPE = re.compile(
     r"torch\.(?:cuda|mps|accelerator|amp|backends|random|storage|serialization|profiler|_dynamo\.device_interface"
     r"|utils\.cpp_extension|utils\.data\._utils\.pin_memory|nn\.attention|nn\.parallel|multiprocessing\.reductions"
-    r"|_inductor\.codegen\.(?:common|mps|\w*device_op_overrides|cuda\.device_op_overrides))(?:\.|$)|torch\.distributed(?:\.\w+)?$"
+    r"|_inductor\.codegen\.(?:common|mps))(?:\.|$)|torch\.distributed(?:\.\w+)?$"
 )
 ELSEWHERE = re.compile(r"torch\.(?:backends|profiler)\.(?!cuda|cudnn|mps|profiler)|\.(?:xpu|mtia|tunable|_memory_viz|_cuspy)\b|^torch\.distributed\.(?:run|launch|argparse_util|remote_device)")
 # Modules whose every public name counts; elsewhere a name counts that speaks of a device.
 WHOLE = re.compile(
     r"torch\.(?:cuda|mps|accelerator|amp|nn\.parallel|_dynamo\.device_interface|_inductor\.codegen\.mps)(?:\.|$)"
-    r"|torch\.distributed(?:\.distributed_c10d|\.(?:fsdp|tensor|algorithms|pipelining))?$"
+    r"|torch\.distributed(?:\.distributed_c10d|\.(?:fsdp|algorithms))?$"
 )
 # Packages of torch.distributed with many modules: what they show counts.
 DEEP = re.compile(r"torch\.distributed\.(?:fsdp|tensor|algorithms|pipelining)$")
@@ -32,6 +32,7 @@ ASIDE = re.compile(
     r"(?<![^\W_])(?:rocm|hip|amd\w*|xpu|mtia|tpu|halide|ck|cutlass\w*|helion|pallas|jax|test\w*|autotune|benchmark\w*|cudagraphs?|triton|tunable\w*)(?![^\W_])"
     r"|XpuInterface|MtiaInterface", re.I
 )
+OTHERS = re.compile(r"_?(?i:xpu|mtia|hpu)(?![a-z])")
 # A text that refuses something of devices or groups.
 REFUSAL = re.compile(r"(?=.*(?:cuda|mps|nccl|device|accelerator|backend|stream))(?=.*(?:not|must|only|n't|expect|cannot))", re.I)
 NEGATION = re.compile(r"(?:^|(?<=[_.]))(?:UN|NON_?|NOT_|IN|DIS|DENY_?|BLOCK_?|ALLOW_?)")
@@ -61,6 +62,12 @@ class Python:
         self._native_old, self._native_new = _native(before), _native(after)
         self._operators = {name.partition(".")[0] for name in after["ops"]}
         self._asked = _asked(self._new)
+        self._speaking = {
+            module
+            for files in (self._old, self._new)
+            for module, fact in files.items()
+            if any(OURS & set(each.get("devices", ())) for each in fact.get("definitions", {}).values())
+        }
         self._of_metal = set(after["macos"]["native"]) - set(after["linux"]["native"])
 
     def lines(self):
@@ -94,6 +101,7 @@ class Python:
     def _module(self, module):
         old, new = self._definitions(self._old, module), self._definitions(self._new, module)
         gone, added = difference(old, new)
+        gone = [name for name in gone if not name.endswith(".__init__")]  # inherited or overloaded now
         moved = {name for name in gone if self._is_elsewhere(self._new, name, module)}
         arrived = {name for name in added if self._is_elsewhere(self._old, name, module)}
         outermost = [name for name in added if name.rpartition(".")[0] not in added and name not in arrived]
@@ -138,6 +146,8 @@ class Python:
 
     def _counts(self, module, name, known):
         """Whether a name concerns devices: all of torch.cuda's, elsewhere by what it speaks of."""
+        if OTHERS.match(name):
+            return False
         if WHOLE.match(module):
             return True
         members = [fact for each, fact in known.items() if each == name or each.startswith(name + ".")]
@@ -281,7 +291,7 @@ class Python:
                 gained = set(_shape(new[name]["parameters"])) - set(_shape(old[name]["parameters"]))
                 ours = answers.of_all([each.partition("=")[0] for each in gained], "shim/simulate/nccl")
                 yield Line("process groups", change, BACKEND, ANSWERED if ours else DECIDE, ours or "ours is made with the old parameters")
-        lost = [name for name in gone if name.rpartition(".")[0] not in gone and public(name)]
+        lost = [name for name in gone if name.rpartition(".")[0] not in gone and public(name) and not name.endswith(".__init__")]
         if lost:
             yield Line("process groups", f"{module} loses {names(lost)}", BACKEND, ANSWERED, "torch's own classes; ours may have them still")
 
@@ -289,7 +299,7 @@ class Python:
         old, new = _variables(self._old), _variables(self._new)
         for name in sorted({*old, *new}):
             where = sorted({module for module, _ in old.get(name, set()) | new.get(name, set())})
-            if not _is_of_devices(name, where):
+            if not _is_of_devices(name, where, self._speaking):
                 continue
             uses_old = {use for _, use in old.get(name, ())}
             uses_new = {use for _, use in new.get(name, ())}
@@ -431,14 +441,14 @@ def _variables(files):
     return found
 
 
-def _is_of_devices(name, modules):
+def _is_of_devices(name, modules, speaking):
     if ASIDE.search(name) or all(re.search(r"testing|\.xpu|mtia|\.codegen\.|cpp_builder|cpp_extension", each) for each in modules):
         return False
     if all(map(ELSEWHERE.search, modules)):
         return False
-    if re.search(r"CUDA|NCCL|MPS|METAL|ACCELERATOR|TORCH_DIST|DEVICE|LOCAL_RANK", name):
+    if re.search(r"CUDA|NCCL|MPS|METAL|ACCELERATOR|DEVICE|LOCAL_RANK", name):
         return True
-    return any(re.match(r"torch\.distributed\.\w+$", each) or WHOLE.match(each) for each in modules)
+    return any(re.match(r"torch\.distributed\.\w+$", each) and each in speaking or WHOLE.match(each) for each in modules)
 
 
 def _shown(uses):

@@ -178,9 +178,23 @@ def test_a_change_is_found_and_judged(tmp_path, run, change):
     assert int(re.search(r"(\d+) lines", output)[1]) <= 2, output
 
 
+# Files of both releases that differ in what is of no concern.
+QUIET = {
+    "torch/distributed/config.py": ("", "import os\nx = os.environ.get('TORCH_DISTRIBUTED_SPLICE')\n"),
+    "torch/distributed/pipelining/__init__.py": ("from .stage import Stage\n", "from .stage import Stage, Splice\n"),
+    "torch/distributed/pipelining/stage.py": ("class Stage:\n    pass\n", "class Stage:\n    pass\nclass Splice:\n    pass\n"),
+    "torch/_C/_distributed_c10d.pyi": ("class Group:\n    def __init__(self, store): ...\n", "class Group:\n    @overload\n    def __init__(self, store): ...\n"),
+    "torch/_dynamo/device_interface.py": ("class XpuInterface:\n    pass\n", "class XpuInterface:\n    def splice(self):\n        pass\n"),
+    "torch/_inductor/codegen/mps_device_op_overrides.py": ("class MPSOverrides:\n    pass\n", "class MPSOverrides:\n    def splice(self):\n        pass\n"),
+}
+
+
 def test_nothing_changed(tmp_path, run):
-    Release().write(tmp_path, BEFORE)
-    Release().write(tmp_path, AFTER)
+    for which, version in enumerate((BEFORE, AFTER)):
+        release = Release()
+        release.texts.append(("TORCH_NCCL_SPLICE", "mallocTORCH_NCCL_SPLICE")[which])
+        release.files.update({path: contents[which] for path, contents in QUIET.items()})
+        release.write(tmp_path, version)
     status, output = run(BEFORE, AFTER)
     assert (status, output.splitlines()[0]) == (0, f"torch {BEFORE} → {AFTER}: 0 lines ()")
 

@@ -220,7 +220,7 @@ TEST_F(HtmlTest, EveryMarkHasItsBit) {
     cases[3].fork_sensitive = cases[3].used_accelerator = true;
     cases[4].marks = {};
     EXPECT_EQ(json::parse(parts_of(page_of(model)).at("index")).at("marks"),
-              json({1 + 8, 2 + 4, 16 + 64, 32 + 128, 0}));
+              json({1 + 16, 2 + 8, 32 + 128, 64 + 256, 0}));
 }
 
 TEST_F(HtmlTest, HostileTextStaysText) {

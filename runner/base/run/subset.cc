@@ -21,10 +21,10 @@ constexpr std::array<std::string_view, 3> kCommands{"run", "plan", "porting"};
 constexpr std::array<std::string_view, 3> kWhole{"import", "merge", "nightly"};
 
 // Options of a run without a value, when runs did not have a subset yet.
-constexpr std::array<std::string_view, 13> kSwitches{
-    "-q",           "--quiet",       "-v",       "--verbose",        "-x",
-    "--dry-run",    "--flaky-fails", "--github", "--default-device", "--diagnose",
-    "--keep-going", "--mac-like",    "--network"};
+constexpr std::array<std::string_view, 14> kSwitches{
+    "-q",           "--quiet",       "-v",        "--verbose",        "-x",
+    "--dry-run",    "--flaky-fails", "--github",  "--default-device", "--diagnose",
+    "--keep-going", "--mac-like",    "--network", "--sanitize"};
 
 // "tests.test_a.A.test_x": may name a class or a test.
 bool is_dotted(std::string_view target) {

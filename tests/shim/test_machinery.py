@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from conftest import older_than
 from machinery import cases
 
 HERE = pathlib.Path(__file__).parent
@@ -43,8 +44,10 @@ def test_each_case_has_the_same_result_as_without_the_shim(groups, group, name, 
     without, under = groups(group)
     if "missing" in without.answer[name]:
         pytest.skip(f"no module {without.answer[name]['missing']}")
-    assert "returned" in without.answer[name], without.answer[name]
+    if "raised" in without.answer[name] and "raised" in under.answer[name] and older_than("2.13"):
+        pytest.skip("this torch raises, also without the shim")
     assert under.answer[name] == without.answer[name]
+    assert "returned" in without.answer[name], without.answer[name]
     assert bool(under.devices(test=name)) == asks, "asked, so redirected, or neither"
     assert without.record == []
 

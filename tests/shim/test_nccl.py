@@ -6,7 +6,7 @@ import re
 import pytest
 
 from conftest import SIMULATED, older_than
-from ranks import HAS_NEWER_NAMES, on_ranks  # noqa: F401, a fixture
+from ranks import HAS_NEWER_NAMES, needs_nccl, on_ranks  # noqa: F401, a fixture
 
 VALUES = """
 def run(rank):
@@ -122,6 +122,7 @@ names = {each: sorted(public(getattr(c10d, each))) for each in dir(c10d) if each
 """
 
 
+@needs_nccl
 def test_the_classes_have_what_nccls_have(child):
     """By rule, for the next release, too."""
     script = PUBLIC_NAMES + "print(json.dumps(names))"

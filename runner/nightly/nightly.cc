@@ -202,7 +202,7 @@ void close_night(const suites::Nightly& file, Night& night) {
     step("the versions of torch could not be compared", pairs.map([](const auto&) {}));
     if (pairs) night.torch_pairs = std::move(*pairs);
     step("old runs could not be deleted", prune_series(file));
-    (void)write_summary(night);  // for the site; whether it can be written is told below
+    (void)write_summary(night);  // for the site; the write below reports errors
     if (archive::has_database(file.results)) {
         const auto site = site::write_site(file.results, file.site);
         step("the site could not be written",

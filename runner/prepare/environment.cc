@@ -267,8 +267,8 @@ Expected<fs::path> tool_python(std::string_view name, const fs::path& requiremen
 
 Expected<std::string> newest_torch(const Options& options, const Cache& cache,
                                    const fs::path& folder) {
-    // An older pip downloads the whole wheel to learn its version. Where none is to be had, it will
-    // do.
+    // An older pip downloads the whole wheel to learn its version. It serves where no newer one can
+    // be installed.
     const std::string wanted = "pip>=23.3";
     const auto python =
         TRY(own_environment("pip", wanted, options, cache,

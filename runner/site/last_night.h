@@ -1,4 +1,4 @@
-// Where nights keep their summaries, and what the newest one says of cells that have no run. Not
+// Where nights keep their summaries, and what a site shows of the newest one. Not
 // for writing a summary (nightly/night.h).
 #pragma once
 
@@ -19,11 +19,11 @@ inline constexpr std::string_view kNightSummary = "summary.json";
 // Makes it the newest one: nights/latest leads to it.
 void mark_newest(const fs::path& night);
 
-// The cells of the newest night that could not run. Empty, too, for a summary that cannot be read:
-// a site does without.
-[[nodiscard]] std::vector<reports::SiteProblem> cells_without_run(const fs::path& results);
-// Its versions of torch side by side, but for pairs without a difference.
-[[nodiscard]] std::vector<reports::SiteTorchPair> torch_pairs_of_last_night(
-    const fs::path& results);
+struct LastNight {
+    std::vector<reports::SiteProblem> problems;       // of cells that could not run
+    std::vector<reports::SiteTorchPair> torch_pairs;  // side by side, those that differ
+};
+// Empty, too, for a summary that cannot be read: a site does without.
+[[nodiscard]] LastNight last_night(const fs::path& results);
 
 }  // namespace compat::site

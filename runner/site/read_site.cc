@@ -186,8 +186,9 @@ Expected<void> SiteReader::read_pages(SiteSuite& suite) const {
 
 Expected<reports::SiteView> SiteReader::matrix(const SeePage& see) {
     reports::SiteView view;
-    view.problems = cells_without_run(results_);
-    view.torch_pairs = torch_pairs_of_last_night(results_);
+    auto night = last_night(results_);
+    view.problems = std::move(night.problems);
+    view.torch_pairs = std::move(night.torch_pairs);
     ChangeCollector changes(view);
     for (SiteSuite& suite : suites_) {
         for (const reports::SiteCell& cell : suite.cells) view.cells.push_back(cell);

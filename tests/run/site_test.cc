@@ -183,7 +183,7 @@ TEST_F(SiteTest, TheMatrixCountsWhatChanged) {
 
 TEST(LastNight, NamesTheCellsThatCouldNotRun) {
     const test::TempTree tree;
-    EXPECT_THAT(cells_without_run(tree.root()), IsEmpty());
+    EXPECT_THAT(last_night(tree.root()).problems, IsEmpty());
     const auto cell = [](const char* run, const char* problem) {
         return std::string(R"({"suite": "s", "column": "gpu", "torch": null, "run": )") + run +
                R"(, "problem": )" + problem + "}";
@@ -193,11 +193,11 @@ TEST(LastNight, NamesTheCellsThatCouldNotRun) {
     tree.write("nights/20260102-000000/summary.json",
                R"({"cells": [)" + cell("\"r\"", "\"not compared\"") + ", " +
                    cell("null", "\"no device\"") + ", " + cell("null", "null") + "]}");
-    const auto found = cells_without_run(tree.root());
+    const auto found = last_night(tree.root()).problems;
     ASSERT_THAT(found, SizeIs(1));
     EXPECT_EQ(found[0].suite + found[0].column + found[0].torch + found[0].why, "sgpuno device");
     tree.write("nights/20260103-000000/summary.json", "[3");
-    EXPECT_THAT(cells_without_run(tree.root()), IsEmpty());
+    EXPECT_THAT(last_night(tree.root()).problems, IsEmpty());
 }
 
 TEST(LastNight, HasTheVersionsOfTorchThatDiffer) {
@@ -212,7 +212,7 @@ TEST(LastNight, HasTheVersionsOfTorchThatDiffer) {
                    pair(R"({"test": "t", "change": "fixed", "older": "failed", "newer": null,
                             "older_error": "E: 1", "newer_error": null}, 3)") +
                    "]}");
-    const auto found = torch_pairs_of_last_night(tree.root());
+    const auto found = last_night(tree.root()).torch_pairs;
     ASSERT_THAT(found, SizeIs(1));
     EXPECT_EQ(found[0].older + found[0].newer, "2.14.12.15.0");
     ASSERT_THAT(found[0].tests, SizeIs(2));

@@ -24,6 +24,14 @@ std::string exact_pattern(std::string_view name) {
     return pattern + "$";
 }
 
+// pytest's name of a test begins with a path from its rootdir, which may be above the suite, where
+// the command is run.
+std::string from_suite(const std::string& name, const std::string& module) {
+    const std::string below = "/" + module;
+    const auto path = std::string_view(name).substr(0, name.find("::"));
+    return path.ends_with(below) ? name.substr(path.size() - module.size()) : name;
+}
+
 std::vector<std::string> framework_command(const CommandSource& run, const std::string& module,
                                            const std::string& name) {
     const std::string& framework = run.framework;
@@ -40,7 +48,8 @@ std::vector<std::string> framework_command(const CommandSource& run, const std::
         return words;
     }
     // Options come last: one with an optional value would take the name for it.
-    std::vector<std::string> words{run.python, "-m", framework, "-v", name.empty() ? module : name};
+    std::vector<std::string> words{run.python, "-m", framework, "-v",
+                                   name.empty() ? module : from_suite(name, module)};
     const Subset options = options_in(run.rerun_argv);
     if (!options.empty()) words.insert(words.end(), options.begin() + 1, options.end());
     return words;

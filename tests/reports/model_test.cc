@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/reproduce.h"
 #include "tests/reports/sample_run.h"
 #include "tests/support/temp_tree.h"
 
@@ -10,6 +11,7 @@ namespace compat::reports {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -116,6 +118,19 @@ TEST_F(ModelTest, FailuresCarryCommandsThatReproduceThem) {
         EXPECT_FALSE(find(model, name).reproduce) << name;
     ASSERT_TRUE(model.modules.at(1).reproduce);
     EXPECT_THAT(model.modules.at(1).reproduce->plain, HasSubstr("-v tests/test_b.py"));
+}
+
+TEST(ReproduceCommands, NameAPathFromTheSuiteAlsoBelowPytestsRootdir) {
+    const ReproduceCommands commands({{}, {}, "/suite", "pytest", "python"});
+    const auto plain = [&](const char* name) {
+        return commands.of("", "sub/test_q.py", name).plain;
+    };
+    EXPECT_THAT(plain("project/sub/test_q.py::T::test_a[x/sub/test_q.py]"),
+                EndsWith("-v 'sub/test_q.py::T::test_a[x/sub/test_q.py]'"));
+    EXPECT_THAT(plain("sub/test_q.py::test_a"), EndsWith("-v sub/test_q.py::test_a"));
+    EXPECT_THAT(plain("project/othersub/test_q.py::test_a"),
+                EndsWith("othersub/test_q.py::test_a"));
+    EXPECT_THAT(plain(""), EndsWith("-v sub/test_q.py"));
 }
 
 TEST_F(ModelTest, AModuleThatCouldNotBeLoadedIsReproducedAsAWhole) {

@@ -127,7 +127,8 @@ void check_reduction(const ReduceOp& op, ScalarType dtype) {
 
 void scale_before(const ReduceOp& op, at::Tensor& values) {
     if (op.op_ != ReduceOp::PREMUL_SUM) return;
-    const auto* factor = static_cast<const c10d::PreMulSumSupplement*>(op.supplement_.get());
+    // The name that all releases have.
+    const auto* factor = static_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
     if (factor->tensor_factor.defined())
         values.mul_(host_view(factor->tensor_factor).reshape({}).to(values.scalar_type()));
     else

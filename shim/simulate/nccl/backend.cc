@@ -120,12 +120,13 @@ void check_not_aborted(NcclWork& work) {
 template <class Hook, class Part>
 void run_part(const c10::intrusive_ptr<NcclWork>& work, const Call& call,
               const std::vector<int>& ranks, const Hook& hook, Part part) {
-    const auto begun = std::chrono::steady_clock::now();
+    using Clock = decltype(c10d::WorkInfo::timeStarted)::clock;  // not the same in all releases
+    const auto begun = Clock::now();
     try {
         check_not_aborted(*work);
         part();
         if (hook) {
-            const auto ended = std::chrono::steady_clock::now();
+            const auto ended = Clock::now();
             (*hook)(std::make_shared<c10d::WorkInfo>(call.type, call.number, begun, ended,
                                                      ended - begun));
         }

@@ -148,6 +148,19 @@ except NotImplementedError as error: print(json.dumps([config.max_p2p_peers, str
     assert peers == 3 and refused.startswith("torch.distributed.ProcessGroupNCCL._comm_ptr is not simulated: ")
 
 
+def test_memory_pools_are_registered_as_symmetric_or_not(on_ranks):
+    """torch 2.8 alone has no such argument."""
+    ran = on_ranks(
+        """
+def run(rank):
+    own = dist.distributed_c10d._get_default_group()._get_backend(torch.device("cuda"))
+    return [own.register_mem_pool(None), own.register_mem_pool(None, True), own.register_mem_pool(pool=None, symm=False)]
+""",
+        2,
+    )
+    assert ran.answer == [[None] * 3] * 2
+
+
 @pytest.mark.parametrize("of_class", ["ProcessGroupNCCL2", "ProcessGroupNCCLLazy", "ProcessGroupNCCL9"])
 def test_the_newer_classes_need_no_newer_torch(on_ranks, of_class):
     """Which tests them with the torch that all tests have. The last one may come."""
@@ -289,6 +302,44 @@ def run(rank):
         2,
     )
     assert ran.answer == [[[[2.0, 2.0], False]] * 2] * 2
+
+
+@pytest.mark.skipif(older_than("2.10"), reason="torch has shrink_group from 2.10 on")
+@pytest.mark.parametrize("name", ["nccl", *(["nccl2", "nccl-legacy"] if HAS_NEWER_NAMES else [])])
+@pytest.mark.parametrize("count", [2, 4])
+def test_the_ranks_that_are_left_go_on_in_a_smaller_group(on_ranks, count, name):
+    """The one that is gone has ended; the others wait in a collective that needs it."""
+    ran = on_ranks(
+        """
+def run(rank):
+    whole = dist.distributed_c10d._get_default_group()
+    whole.bound_device_id = torch.device("cuda", rank)
+    dist.all_reduce(full(2, 1.0))
+    if rank == 1: os._exit(3)
+    pending = dist.all_reduce(full(2, 1.0), async_op=True) if dist.get_world_size() == 4 else None
+    dist.shrink_group([1], shrink_flags=dist.distributed_c10d.SHRINK_ABORT if pending else 0)
+    x = full(2, rank + 1.0); dist.all_reduce(x)
+    smaller = [dist.get_rank(), dist.get_world_size(), x.tolist()]
+    if pending is None: return [*smaller, ""]
+    try: pending.wait()
+    except dist.DistBackendError as error: text = str(error)
+    # Again, of the smaller group; nothing is under way.
+    if dist.get_rank() == 0: return [*smaller, text]
+    again = dist.shrink_group([0])
+    y = full(2, 1.0); dist.all_reduce(y)
+    return [*smaller, text, dist.get_rank(), y.tolist()]
+""",
+        count,
+        BACKEND=name,
+    )
+    if count == 2:
+        assert ran.answer == [[0, 1, [1.0, 1.0], ""], ["ended", 3]]
+        return
+    first, gone, *others = ran.answer
+    assert gone == ["ended", 3]
+    assert [first[:3], *(each[:3] for each in others)] == [[rank, 3, [8.0, 8.0]] for rank in range(3)]
+    assert [each[4:] for each in others] == [[rank, [2.0, 2.0]] for rank in range(2)]
+    assert all("abort" in each[3] for each in (first, *others)), ran.answer
 
 
 def test_tensors_of_a_call_that_has_ended_are_free(on_ranks):

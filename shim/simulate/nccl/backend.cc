@@ -416,20 +416,40 @@ c10::DeviceIndex NcclBackend::device_for_barrier(const c10d::BarrierOptions& opt
     return static_cast<c10::DeviceIndex>(global(rank_) % std::max<int>(1, guard->deviceCount()));
 }
 
-c10::intrusive_ptr<c10d::Backend> NcclBackend::split(
-    const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
-    const c10::intrusive_ptr<c10d::Backend::Options>& opts) {
+c10::intrusive_ptr<c10d::Backend> NcclBackend::part(
+    const StorePtr& store, const std::vector<int>& ranks,
+    const c10::intrusive_ptr<NcclOptions>& options) {
     const auto me = std::find(ranks.begin(), ranks.end(), rank_);
-    ++splits_;
     if (me == ranks.end()) return {};
+    options->global_ranks_in_group.clear();
+    for (const int rank : ranks) options->global_ranks_in_group.push_back(global(rank));
+    return new_group(store, static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()),
+                     options);
+}
+
+c10::intrusive_ptr<c10d::Backend> NcclBackend::split(const StorePtr& store,
+                                                     const std::vector<int>& ranks,
+                                                     const OptionsPtr& opts) {
+    ++splits_;
     auto options = c10::make_intrusive<NcclOptions>();
     if (const auto* given = dynamic_cast<const NcclOptions*>(opts.get()))
         options->is_high_priority_stream = given->is_high_priority_stream;
     options->timeout = opts ? opts->timeout : options_->timeout;
     if (opts) options->group_name = opts->group_name;
-    for (const int rank : ranks) options->global_ranks_in_group.push_back(global(rank));
-    return new_group(store, static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()),
-                     options);
+    return part(store, ranks, options);
+}
+
+c10::intrusive_ptr<c10d::Backend> NcclBackend::shrink(const std::vector<std::int64_t>& left_out,
+                                                      int flags, const OptionsPtr& opts) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < size_; ++rank)
+        if (std::ranges::count(left_out, rank) == 0) ranks.push_back(rank);
+    flags == 0 ? waitForPendingWorks() : abort();
+    const auto* given = dynamic_cast<const NcclOptions*>(opts.get());
+    auto options = c10::make_intrusive<NcclOptions>(given ? *given : *options_);
+    options->group_name = group_name(*options_) + ":shrunk";
+    const std::string prefix = "shrunk/" + c10::Join("/", ranks);
+    return part(c10::make_intrusive<c10d::PrefixStore>(prefix, store_->clone()), ranks, options);
 }
 
 void NcclBackend::registerOnCompletionHook(

@@ -56,6 +56,8 @@ struct NcclOptions final : c10d::Backend::Options {
 class NcclBackend : public c10d::Backend {
   public:
     using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+    using StorePtr = c10::intrusive_ptr<c10d::Store>;
+    using OptionsPtr = c10::intrusive_ptr<c10d::Backend::Options>;
     using Tensors = std::vector<at::Tensor>;
     // Makes a gloo group for these ranks, when all have called it. Called with or without the GIL.
     // Throws std::runtime_error after `timeout`.
@@ -73,6 +75,7 @@ class NcclBackend : public c10d::Backend {
     [[nodiscard]] const c10::intrusive_ptr<NcclOptions>& options() const { return options_; }
     bool supportsCoalescing() const { return true; }
     bool supportsSplitting() const { return true; }
+    bool supportsShrinking() const { return true; }
     void setTimeout(std::chrono::milliseconds timeout) { options_->timeout = timeout; }
     void setSequenceNumberForGroup() override {}
     std::uint64_t getSequenceNumberForGroup() override;
@@ -86,9 +89,12 @@ class NcclBackend : public c10d::Backend {
     [[nodiscard]] std::size_t connected_peers() const;
     // Groups of this process are numbered from 0.
     [[nodiscard]] std::uint64_t uid() const { return uid_; }
-    c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
-                                            const std::vector<int>& ranks,
-                                            const c10::intrusive_ptr<c10d::Backend::Options>& opts);
+    c10::intrusive_ptr<c10d::Backend> split(const StorePtr& store, const std::vector<int>& ranks,
+                                            const OptionsPtr& opts);
+    // The group of the other ranks, which all call this; those that are left out need not live.
+    // Waits for calls that are under way; with flags 1 (SHRINK_ABORT) ends them with an error.
+    c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<std::int64_t>& left_out, int flags,
+                                             const OptionsPtr& opts);
     // Calls `hook` for each call that has ended without an error, in the thread that ran it.
     void registerOnCompletionHook(std::function<void(std::shared_ptr<c10d::WorkInfo>)>&& hook);
     // Waits for all posted calls, and for their hooks.
@@ -172,6 +178,9 @@ class NcclBackend : public c10d::Backend {
     [[nodiscard]] std::vector<int> required_ranks(const Call& call) const;
     // The gloo group, when all of its ranks have connected.
     [[nodiscard]] std::shared_ptr<const Transfers> connect();
+    // A group of these ranks of this one; none for a rank that is not among them.
+    c10::intrusive_ptr<c10d::Backend> part(const StorePtr& store, const std::vector<int>& ranks,
+                                           const c10::intrusive_ptr<NcclOptions>& options);
     void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);

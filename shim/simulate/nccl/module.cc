@@ -81,7 +81,10 @@ void bind_as(py::module_& module, const char* name) {
         .def_property_readonly("options", &Group::options)
         .def("perform_nocolor_split", [](Group&, const py::object&) {});
     if constexpr (kind == NcclKind::nccl2)
-        group.def("register_mem_pool", [](Group&, const py::object&) {})
+        group
+            .def(
+                "register_mem_pool", [](Group&, const py::object&, bool) {}, py::arg("pool"),
+                py::arg("symm") = false)
             .def("deregister_mem_pool", [](Group&, const py::object&) {});
     else
         group.def("_num_active_channels", &Group::connected_peers);
@@ -146,7 +149,9 @@ void bind(py::module_& module) {
         .def("perform_nocolor_split", [](NcclBackend&, const py::object&) {})
         .def("comm_split_count", &NcclBackend::splits)
         .def("_is_initialized", &NcclBackend::is_initialized, Unlocked())
-        .def("register_mem_pool", [](NcclBackend&, const py::object&) {})
+        .def(
+            "register_mem_pool", [](NcclBackend&, const py::object&, bool) {}, py::arg("pool"),
+            py::arg("symm") = false)
         .def("deregister_mem_pool", [](NcclBackend&, const py::object&) {})
         .def("abort", &NcclBackend::abort, Unlocked())
         .def("_abort", &NcclBackend::abort, Unlocked())

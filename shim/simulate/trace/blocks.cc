@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <vector>
 
 #include "runtime/fork_safe_mutex.h"
 #include "runtime/streams.h"
@@ -37,9 +38,11 @@ class TracedBlocks {
         c10::DataPtr memory;
         {
             const std::lock_guard lock(mutex_);
+            // The last one first, as from a stack.
             if (const auto found = unused_.find(pool); found != unused_.end()) {
-                memory = std::move(found->second);
-                unused_.erase(found);
+                memory = std::move(found->second.back());
+                found->second.pop_back();
+                if (found->second.empty()) unused_.erase(found);
                 unused_bytes_ -= std::get<std::size_t>(pool);
             }
         }
@@ -65,14 +68,12 @@ class TracedBlocks {
     }
 
     bool put_back(const void* data) {
-        std::multimap<BlockPool, c10::DataPtr> too_much;
+        decltype(unused_) too_much;
         const std::lock_guard lock(mutex_);
         const auto found = used_.find(address(data));
         if (found == used_.end()) return false;
         unused_bytes_ += std::get<std::size_t>(found->second.pool);
-        // The last one first, as from a stack.
-        unused_.emplace_hint(unused_.lower_bound(found->second.pool), found->second.pool,
-                             std::move(found->second.memory));
+        unused_[found->second.pool].push_back(std::move(found->second.memory));
         used_.erase(found);
         if (unused_bytes_ > kMostUnused) {
             unused_.swap(too_much);
@@ -84,7 +85,7 @@ class TracedBlocks {
   private:
     ForkSafeMutex mutex_;
     std::map<std::uintptr_t, UsedBlock> used_;
-    std::multimap<BlockPool, c10::DataPtr> unused_;
+    std::map<BlockPool, std::vector<c10::DataPtr>> unused_;
     std::size_t unused_bytes_ = 0;
 };
 

@@ -151,7 +151,7 @@ thread_local int kernels_device = kUnbounded;
 
 class HostAllocator final : public c10::Allocator {
   public:
-    explicit HostAllocator(c10::Allocator* own) : own_(own) {}
+    explicit HostAllocator(c10::Allocator* own) { own_ = own; }
     c10::DataPtr allocate(std::size_t bytes) override {
         if (kernels_device == kUnbounded) return own_->allocate(bytes);
         check_limit(rounded(bytes), kernels_device);
@@ -167,11 +167,11 @@ class HostAllocator final : public c10::Allocator {
 
   private:
     static void free_either(void* data) {
-        const auto* self = static_cast<const HostAllocator*>(c10::GetCPUAllocator());
-        if (!free_traced(data)) self->own_->raw_deleter()(data);
+        if (!free_traced(data)) own_->raw_deleter()(data);
     }
 
-    c10::Allocator* own_;
+    // One in a process. Another library may have put its own over ours when memory is freed.
+    static inline c10::Allocator* own_ = nullptr;
 };
 
 std::shared_mutex& addresses() {

@@ -58,16 +58,17 @@ THROUGH_INTEGER = ("float64",)
 
 def names(functions, op):
     """All forms of an op: `lerp.Scalar` includes lerp_.Scalar and lerp.Scalar_out. A base name that
-    ends in _ means the in-place form alone. Forms by the name of a dimension, which older releases
-    have, are left out: each calls the form by number."""
-    base, _, overload = op.partition(".")
+    ends in _ means the in-place form alone, and `median.` the form without a name of its own. Forms
+    by the name of a dimension, which older releases have, are left out: each calls the form by
+    number."""
+    base, dot, overload = op.partition(".")
     for function in functions:
         name = function.func.name
         if name.name.base != base.removesuffix("_") or base.endswith("_") and not name.name.inplace:
             continue
         if any("Dimname" in str(argument.type) for argument in function.func.arguments.flat_all):
             continue
-        if not overload or name.overload_name in (overload, f"{overload}_out"):
+        if not dot or name.overload_name in (overload, f"{overload}_out"):
             yield str(name)
 
 

@@ -1,18 +1,20 @@
 """Tests, in child processes, what simulated CUDA devices require of sizes, layouts, options, capability and
-mode. cuda_calls.json has what torch's own CUDA code answered to each call: tests/sweep/cuda_dtypes."""
+mode. cuda_calls.json has what torch's own CUDA code answered to each call, and which answers changed in a later
+version: tests/sweep/cuda_dtypes."""
 
 import json
 import sys
 
 import pytest
 
-from conftest import ROOT, older_than
+from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/sweep/cuda_dtypes"))
 import calls  # noqa: E402
 
-ANSWERS = json.loads((ROOT / "tests/shim/cuda_calls.json").read_text())
-pytestmark = pytest.mark.skipif(older_than("2.13") or not older_than("2.14"), reason="the answers are torch 2.13's")
+STORED = json.loads((ROOT / "tests/shim/cuda_calls.json").read_text())
+ANSWERS = calls.in_version(STORED, ".".join(pytest.importorskip("torch").__version__.split(".")[:2]))
+pytestmark = pytest.mark.skipif(not ANSWERS, reason=f"the answers are those of torch {', '.join(STORED)}")
 
 
 @pytest.mark.parametrize("capability", ANSWERS)

@@ -1,6 +1,10 @@
 """Tests that what runs on a GPU runs on simulated CUDA devices, in child processes. Values are the
 CPU's."""
 
+import pytest
+
+from conftest import older_than
+
 
 def test_models_train_as_on_the_cpu(on_cuda):
     """Each optimizer in each variant, a network over two devices, and DataParallel."""
@@ -243,3 +247,33 @@ print(json.dumps([compiled, equal(traced(x), F.softmax(x * 2, -1) + 1), str(fake
     assert compiled == [True] * 3 and traced and hessian and checked
     assert fake == "cuda:0" and mixed in ("FakeTensorDeviceMismatchError", "RuntimeError")
     assert "NotImplementedError: torch._inductor is not simulated: Inductor writes kernels" in text
+
+
+@pytest.mark.skipif(older_than("2.15"), reason="torch has _scaled_addmm from 2.15 on")
+def test_a_scaled_product_is_added_to_a_matrix_and_rounded_once(on_cuda):
+    ran = on_cuda(
+        """
+x, y = (torch.randn(32, 64).to(torch.float8_e4m3fn) for _ in "xy")
+scales = {"tensor": (torch.tensor(0.5), torch.tensor(0.25), 0), "row": (torch.rand(32, 1), torch.rand(1, 32), 1)}
+c = torch.randn(32, 32)
+wrong, alone = [], []
+for name, (a, b, recipe) in scales.items():
+    product = (x.float() * a) @ (y.t().float() * b)
+    for dtype in (torch.float, torch.half, torch.bfloat16):
+        for beta, alpha in ((1, 1), (0.5, 2), (0, 1)):
+            added = c.cuda().to(dtype) if beta else torch.full((32, 32), float("nan"), device="cuda", dtype=dtype)
+            given = (x.cuda(), y.t().cuda(), [a.cuda()], [recipe], [0], [b.cuda()], [recipe], [0])
+            if recipe: given = (x.cuda(), y.cuda().t(), *given[2:])
+            numbers = {"beta": beta, "alpha": alpha}
+            new = torch._scaled_addmm(added, *given, **numbers)
+            out = torch.ops.aten._scaled_addmm.out(added, *given, **numbers, out=torch.empty(0, device="cuda", dtype=dtype))
+            inside = torch.ops.aten._scaled_addmm_(added.clone(), *given, **numbers)
+            expected = alpha * product + (beta * c.to(dtype).float() if beta else 0)
+            for each in (new, out, inside):
+                if each.dtype != dtype or not torch.allclose(each.cpu().float(), expected.to(dtype).float(), atol=1e-4, rtol=1e-2 if dtype != torch.float else 1e-4):
+                    wrong.append([name, str(dtype), beta])
+print(json.dumps(wrong))
+""",
+        TORCHDEVICE_CAPABILITY="9.0",
+    )
+    assert ran.answer == []

@@ -22,7 +22,7 @@ using Attention = sdp::sdp_params;
 using AttentionCheck = bool (*)(const Attention& call, bool debug);
 using sdp::SDPBackend;
 
-constexpr std::int64_t kWidestFlash = 256, kWidestCudnn = 128, kMostOfCudnn = 65535;
+constexpr std::int64_t kWidestFlash = 256, kWidestCudnn = 128, kLargestGrid = 65535;
 
 // Returns `met`. If it is false, warns with `debug`.
 template <class... Words>
@@ -89,6 +89,15 @@ bool flash_trains(const Attention& call, bool debug) {
         "sm89].",
         "Attempting to run with dropout set to: ", call.dropout, "and head_dim: ", own, " on a sm ",
         sm_major(), ".", sm_minor(), " gpu.");
+}
+
+// From torch 2.15 on.
+bool flash_grid(const Attention& call, bool debug) {
+    if (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 15) return true;
+    const std::int64_t batch = call.query.size(0), heads = call.query.size(1);
+    return meets(batch <= kLargestGrid && heads <= kLargestGrid, debug,
+                 "Flash attention does not support batch size or num_heads greater than ",
+                 kLargestGrid, ". Got batch size: ", batch, ", num_heads: ", heads);
 }
 
 bool flash_causal(const Attention& call, bool debug) {
@@ -200,8 +209,8 @@ bool cudnn_dropout(const Attention& call, bool debug) {
 bool cudnn_sizes(const Attention& call, bool debug) {
     const std::int64_t batch = call.query.size(0), heads = call.query.size(1);
     const std::int64_t own = width_of(call.query), other = width_of(call.value);
-    return meets(batch <= kMostOfCudnn && heads <= kMostOfCudnn, debug,
-                 "cuDNN SDPA does not support batch size or num_heads greater than ", kMostOfCudnn,
+    return meets(batch <= kLargestGrid && heads <= kLargestGrid, debug,
+                 "cuDNN SDPA does not support batch size or num_heads greater than ", kLargestGrid,
                  ". Got batch size: ", batch, ", num_heads: ", heads) &&
            meets(own <= kWidestCudnn && other <= kWidestCudnn, debug,
                  "head_dim should be no more than ", kWidestCudnn) &&
@@ -236,7 +245,7 @@ constexpr AttentionCheck kFlash[]{flash_enabled,
 constexpr AttentionCheck kFlashNested[]{sdp::check_batch_size_nested, flash_nested_width,
                                         sdp::check_for_seq_len_0_nested_tensor};
 constexpr AttentionCheck kFlashDense[]{kFlashHeads, sdp::check_nonzero_sequence_lengths_dense,
-                                       sdp::check_last_dim_stride_equals_1_dense<true>};
+                                       sdp::check_last_dim_stride_equals_1_dense<true>, flash_grid};
 constexpr AttentionCheck kEfficient[]{efficient_enabled,        query_on_device, efficient_hardware,
                                       sdp::check_tensor_shapes, efficient_width, efficient_aligned};
 constexpr AttentionCheck kEfficientNested[]{sdp::check_requires_grad_and_nested,

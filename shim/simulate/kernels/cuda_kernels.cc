@@ -1,9 +1,13 @@
 // Kernels that CUDA has and the CPU lacks. Fused LSTM and GRU cells run the formulas of
 // ATen/native/cuda/RNN.cu, op by op, on the device's tensors. Others are softmax from half to
-// single precision, nansum of complex numbers, and matrix products with another output dtype. The
-// query whether cuDNN computes a CTC loss is always answered no.
+// single precision, nansum of complex numbers, matrix products with another output dtype, and
+// scaled products that are added to a matrix. The query whether cuDNN computes a CTC loss is always
+// answered no.
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <ATen/native/Resize.h>
 #include <torch/library.h>
 
 #include <optional>
@@ -199,6 +203,31 @@ Tensor& baddbmm_dtype_out(const Tensor& self, const Tensor& one, const Tensor& o
                            alpha);
 }
 
+// beta * self + alpha * the product of mat1 and mat2 with their scales, rounded once:
+// _scaled_addmm, which torch has from 2.15 on, and its other forms.
+void scaled_addmm(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    static const auto product =
+        c10::Dispatcher::singleton().findSchemaOrThrow("aten::_scaled_mm_v2", "");
+    const std::size_t count = op.schema().arguments().size();
+    const auto given = torch::jit::pop(*stack, count);
+    constexpr std::size_t kFirstMatrix = 1, kContraction = 9, kBeta = 10, kAlpha = 11, kFast = 12,
+                          kOut = 13;
+    torch::jit::Stack call(given.begin() + kFirstMatrix, given.begin() + kContraction);
+    torch::jit::push(call, std::nullopt, at::kFloat, given[kContraction], given[kFast]);
+    product.callBoxed(&call);
+    const Tensor self = given[0].toTensor();
+    const at::Scalar beta = given[kBeta].toScalar();
+    Tensor sum = call[0].toTensor() * given[kAlpha].toScalar();
+    if (beta.toDouble() != 0) sum = sum + self.to(at::kFloat) * beta;
+    Tensor result = sum.to(self.scalar_type());
+    if (op.schema().is_mutable()) {
+        const Tensor out = given.size() > kOut ? given[kOut].toTensor() : self;
+        at::native::resize_output(out, result.sizes());
+        result = out.copy_(result);
+    }
+    torch::jit::push(*stack, result);
+}
+
 bool never_cudnn(const Tensor&, const Tensor&, at::IntArrayRef, at::IntArrayRef, int64_t) {
     return false;
 }
@@ -226,6 +255,8 @@ void add_cuda_kernels(torch::Library& dense) {
     dense.impl("_use_cudnn_ctc_loss.Tensor", &never_cudnn_by_tensors);
     dense.impl("_use_miopen_ctc_loss", &never_cudnn);
     dense.impl("_use_miopen_ctc_loss.Tensor", &never_cudnn_by_tensors);
+    for (const char* name : {"_scaled_addmm", "_scaled_addmm_", "_scaled_addmm.out"})
+        add_checked(name, c10::KernelFunction::makeFromBoxedFunction<&scaled_addmm>());
     add_checked("nansum", &nansum);
     add_checked("_thnn_fused_lstm_cell", &lstm_cell);
     dense.impl("_thnn_fused_lstm_cell_backward_impl", &lstm_cell_backward);

@@ -7,6 +7,7 @@
 #include <ATen/native/transformers/attention.h>
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
+#include <torch/version.h>
 
 #include <array>
 #include <cmath>
@@ -206,11 +207,24 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
     return {dq, dk, dv, of_bias};
 }
 
+// From torch 2.14 on, fused kernels take tensors without a batch.
+bool lack_batch(const Tensor& query, const Tensor& key, const Tensor& value) {
+    return (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 14) && !query.is_nested() &&
+           query.dim() == 3 && key.dim() == 3 && value.dim() == 3;
+}
+
+MaybeTensor in_batch(const MaybeTensor& mask) {
+    return given(mask) && mask->dim() == 3 ? mask->unsqueeze(0) : mask;
+}
+
 int64_t fused_choice(const Tensor& query, const Tensor& key, const Tensor& value,
                      const MaybeTensor& mask, double dropout, bool causal, std::optional<double>,
                      bool grouped) {
+    const bool lacking = lack_batch(query, key, value);
+    const auto four = [&](const Tensor& each) { return lacking ? each.unsqueeze(0) : each; };
     return static_cast<int64_t>(
-        chosen_attention({query, key, value, mask, dropout, causal, grouped}));
+        chosen_attention({four(query), four(key), four(value), lacking ? in_batch(mask) : mask,
+                          dropout, causal, grouped}));
 }
 
 }  // namespace
@@ -218,6 +232,10 @@ int64_t fused_choice(const Tensor& query, const Tensor& key, const Tensor& value
 Tensor cuda_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                       const MaybeTensor& bias, double dropout, bool causal,
                       std::optional<double> scale, bool grouped) {
+    if (lack_batch(query, key, value))
+        return cuda_attention(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0),
+                              in_batch(bias), dropout, causal, scale, grouped)
+            .squeeze(0);
     const auto backend = chosen_attention({query, key, value, bias, dropout, causal, grouped});
     const bool simulated = dropout == 0 && !grouped && !query.is_nested();
     if (simulated && backend == sdp::SDPBackend::flash_attention) {

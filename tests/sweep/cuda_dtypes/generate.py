@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Finds by trial which dtypes the CUDA kernels of torch refuse, and writes
-shim/simulate/cuda_dtypes.json. For the newest version it also writes torch's answers to the calls
-of calls.txt, tests/shim/cuda_calls.json: the rules of cuda_refusals.json are about their sizes,
-layouts and options.
+shim/simulate/cuda_dtypes.json. It also writes torch's answers to the calls of calls.txt, and which of
+them changed in each version, tests/shim/cuda_calls.json: the rules of cuda_refusals.json are about their
+sizes, layouts and options.
 
     generate.py --headers INCLUDE [--keep FOLDER] torch-2.13.0-….whl torch-2.14.1-….whl …
 
@@ -32,8 +32,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 SHIM = HERE.parents[2] / "shim/simulate"
 sys.path.insert(0, str(SHIM))
 sys.path.insert(0, str(HERE))
+from calls import UNANSWERED  # noqa: E402
+
 CALLS = HERE.parents[1] / "shim/cuda_calls.json"
-CAPABILITIES = {"7.5": ("flash_attention(h(1,2,4,16)",), "8.0": (), "8.6": ("attention(",), "8.9": ("_scaled_mm",), "9.0": ("_scaled_mm",)}
+CAPABILITIES = {"7.5": ("flash_attention(h(1,2,4,16)",), "8.0": (), "8.6": ("attention(",), "8.9": ("_scaled_mm", "_scaled_addmm"),
+                "9.0": ("_scaled_mm", "_scaled_addmm")}
 MOST_DEATHS = 300
 
 DTYPES = (
@@ -77,7 +80,20 @@ def answers(torch, stubs):
             [sys.executable, str(HERE / "calls.py"), *words], check=True, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env={**environ(torch, stubs), "STUB_CAPABILITY": capability},
         )
-        yield capability, json.loads(done.stdout)
+        yield capability, dict(map(json.loads, done.stdout.splitlines()))
+
+
+def changed(by_version):
+    """Each version's answers that differ from those of the version before, and calls that lost theirs."""
+    known = {}
+    for version, of_version in by_version.items():
+        new = {}
+        for capability, said in of_version.items():
+            before = known.setdefault(capability, {})
+            said.update(dict.fromkeys(before.keys() - said.keys(), UNANSWERED))
+            new[capability] = {call: text for call, text in said.items() if before.get(call, ...) != text}
+            before.update(said)
+        yield version, {capability: said for capability, said in new.items() if said}
 
 
 def begun(output):
@@ -210,7 +226,7 @@ def main():
     options = parser.parse_args()
     from build import build
 
-    refused, lacking, versions, called = {}, {}, [], {}
+    refused, lacking, versions, called, answered = {}, {}, [], {}, {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or pathlib.Path(scratch)
         for wheel in options.wheels:
@@ -234,7 +250,8 @@ def main():
             ruled = {op for op, kind, *_ in refused[version] if kind == "dispatch"}
             called.update(read_names(output, groups, ruled))
             sys.path.remove(str(torch))
-        CALLS.write_text(json.dumps(dict(answers(torch, stubs)), indent=1) + "\n")
+            answered[minor(version)] = dict(answers(torch, stubs))
+    CALLS.write_text(json.dumps(dict(changed(answered)), indent=1) + "\n")
     parts = (("refusals", refused), ("computed", lacking))
     text = ",\n".join(
         f'  "{name}": [\n' + ",\n".join(f"    {line}" for line in lines_of(found, versions)) + "\n  ]"

@@ -134,6 +134,12 @@ def derived():
     return found
 
 
+def overriding(function):
+    """The source of a class that overrides a function of a class of torch."""
+    word = re.compile(rf"\b{re.escape(function)}\([^;{{}}]*\boverride\b")
+    return next((path for path, text in texts().items() if path.endswith((".cc", ".h")) and word.search(text)), None)
+
+
 @functools.lru_cache(maxsize=None)
 def rules(device):
     """The rules of a simulated device that refuse something, and the groups of dtypes."""

@@ -10,6 +10,8 @@ from lines import ANSWERED, DECIDE, OPEN, Line, by_answer, difference, names
 
 MPS_RULES, CUDA_RULES = "shim/simulate/mps_refusals.json", "shim/simulate/cuda_refusals.json"
 DTYPES, OPERATORS = "shim/simulate/cuda_dtypes.json", "shim/simulate/operators.py"
+# What the name of a kernel has behind the name of its op.
+KERNEL_WORDS = re.compile(r"_(?:out|cuda|cudnn|kernel|impl|template|typed|stub|frame|v\d)?$")
 COMPOSITE = re.compile(r"Composite")
 # Texts that refuse a dtype or an option, and not a shape that every device refuses.
 REFUSING = re.compile(
@@ -44,7 +46,7 @@ class Recorded:
 
 
 def lines(before, after):
-    for part in (_operators, _mps_rules, _mps_texts, _alerts, _cuda_texts, _new_cuda_texts, _sample_dtypes, _dtypes, _metal, _headers, _variables):
+    for part in (_operators, _mps_rules, _mps_texts, _alerts, _cuda_texts, _new_cuda_texts, _sample_dtypes, _dtypes, _metal, _headers, _variables, _settings):
         yield from part(before, after)
 
 
@@ -114,8 +116,14 @@ def _mps_rules(before, after):
         if facts is before:
             earlier = set(disagreed.items())
     for rule, what in sorted(disagreed.items()):
-        if (rule, what) not in earlier:
+        if (rule, what) not in earlier and not (what == "no such text" and _is_composed(rule, after["macos"]["texts"])):
             yield Line("refusals of MPS", f"{what}: {rule}", MPS_RULES, DECIDE, "the rule and the wheel disagree")
+
+
+def _is_composed(rule, texts):
+    """Whether the library has a text of a rule but for names in it, which it puts in as it raises."""
+    parts = [part.strip() for part in re.split(r"\{[^}]*\}|\b\w+_\w+\b|\b\d+\b", rule.partition("] ")[2])]
+    return all(any(part in each for each in texts) for part in parts if len(part) > 5)
 
 
 def _mps_texts(before, after):
@@ -128,7 +136,7 @@ def _mps_texts(before, after):
         # Assertions, and what follows in a longer text.
         if re.search(r"Assert|INTERNAL|\.mm|please report|^[A-Z]\w+\(|[{};]|^[.,)]", text):
             continue
-        where = names({function_name(user) for user in users})
+        where = names({native_facts.function_name(user) for user in users})
         status, by = _ruled_text(text.strip(), after["version"])
         yield Line("refusals of MPS", f"new text in {where}: {text.strip()[:160]}", MPS_RULES, status, by)
 
@@ -148,12 +156,6 @@ def _ruled_text(text, version):
 def _said(rule):
     """The text of a rule for each of its ops."""
     return {refusal_texts.named_after(rule["text"], op) for op in rule["ops"]} if "text" in rule else ()
-
-
-def function_name(mangled):
-    """The last names of a function, without the namespaces that all of them are in."""
-    names = [name for name in native_facts.identifiers(mangled) if name not in ("at", "native", "mps")]
-    return "::".join(names[-2:]) or mangled[:40]
 
 
 def _alerts(before, after):
@@ -178,33 +180,60 @@ def _ended(alert, version):
 def _cuda_texts(before, after):
     """Texts and names by which our rules let simulated CUDA refuse, and that the libraries lack now."""
     old, new = ("\0".join(text for each in facts["linux"]["texts"].values() for text in each) for facts in (before, after))
-    rules, _ = answers.rules("cuda")
-    pieces = {}
-    for rule in [*rules, *json.loads(answers.texts()[DTYPES])["refusals"]]:
-        table = CUDA_RULES if "ops" in rule else DTYPES
-        if not answers.in_range(rule, after["version"]):
-            continue
-        for key in ("text", "dispatch"):
-            if key in rule:
-                op = (rule.get("ops") or [rule["op"]])[0]
-                piece = rule[key] if key == "dispatch" else refusal_texts.piece(refusal_texts.named_after(rule[key], op)).decode()
-                pieces.setdefault((table, piece.strip()), []).append(op)
-    for (table, piece), ops in sorted(pieces.items()):
+    for (table, piece), ops in sorted(_cuda_pieces(after["version"]).items()):
         if "{" not in piece and len(piece) > 5 and piece in old and piece not in new:
             yield Line("refusals of CUDA", f"gone: {piece} ({names(set(ops))})", table, DECIDE, "a rule says it still")
 
 
-def _new_cuda_texts(before, after):
-    """Refusals of CUDA's library that name an operator."""
-    operators = {name.partition(".")[0] for name in after["ops"]}
-    old = {text.strip() for each in before["linux"]["texts"].values() for text in each}
-    shim = "\0".join(text for path, text in answers.texts().items() if path.startswith("shim/simulate"))
-    for text in map(str.strip, after["linux"]["texts"]["libtorch_cuda"]):
-        named = [word for word in re.findall(r"[A-Za-z_]\w{4,}", text) if word in operators and ("_" in word or text.startswith(word))]
-        if text in old or not named or not REFUSING.search(text) or re.search(r"Assert|INTERNAL|\.cu|[{};/]|&&", text):
+def _cuda_pieces(version):
+    """(Our table, a part of a text or a kernel's name in it) → the ops of the rules with it."""
+    rules, _ = answers.rules("cuda")
+    pieces = {}
+    for rule in [*rules, *json.loads(answers.texts()[DTYPES])["refusals"]]:
+        table = CUDA_RULES if "ops" in rule else DTYPES
+        if not answers.in_range(rule, version):
             continue
-        ours = text in shim or refusal_texts.piece(text).decode().strip() in shim
-        yield Line("refusals of CUDA", f"new text of {named[0]}: {text[:160]}", CUDA_RULES, ANSWERED if ours else OPEN, CUDA_RULES if ours else "")
+        for key in ("text", "dispatch"):
+            if key in rule:
+                ops = [op.partition(".")[0] for op in rule.get("ops") or [rule["op"]]]
+                piece = rule[key] if key == "dispatch" else refusal_texts.piece(refusal_texts.named_after(rule[key], ops[0])).decode()
+                pieces.setdefault((table, piece.strip()), []).extend(ops)
+    return pieces
+
+
+def _new_cuda_texts(before, after):
+    """New words of CUDA's own kernels: refusals, and any text of an op whose words our rules have."""
+    old, new = ("\0".join(text for each in facts["linux"]["texts"].values() for text in each) for facts in (before, after))
+    shared = "\0".join(after["linux"]["texts"]["libtorch_cpu"])
+    operators = {name.partition(".")[0] for name in after["ops"]}
+    worded = {op for ops in _cuda_pieces(after["version"]).values() for op in ops}
+    lost = {op for (_, piece), ops in _cuda_pieces(after["version"]).items() if piece in old and piece not in new for op in ops}
+    ours = "\0".join(text for path, text in answers.texts().items() if path.startswith("shim/simulate"))
+    found = {}
+    for text, users in after["linux"]["owners"].items():
+        said = text.strip()
+        if said in old or len(said) < 8 or not re.search(r"[a-z]{3} ", text) or re.search(r"[{};]|&&|^[.,)]", said):
+            continue
+        own = {_op_of(each, operators) for each in users} - {None}
+        # A function that several kernels call says it, as one that checks shapes.
+        helped = set() if own else {_op_of(each, operators) for user in users for each in after["linux"]["callers"].get(user, ())} - {None}
+        decide = own & worded or helped & lost
+        ops = decide or own or helped
+        # What the CPU's kernels say too, simulated devices say.
+        if ops and (decide or REFUSING.search(text) and said not in shared):
+            known = refusal_texts.piece(said).decode().strip() in ours
+            status = (ANSWERED, CUDA_RULES) if known else (DECIDE, "rules of ours have other words") if decide else (OPEN, "")
+            found.setdefault((names(ops), status), []).append(said)
+    for (ops, (status, by)), texts in sorted(found.items()):
+        yield Line("refusals of CUDA", f"new words of {ops}: {'; '.join(each[:100] for each in sorted(texts)[:6])}", CUDA_RULES, status, by)
+
+
+def _op_of(function, operators):
+    """The op that a kernel is of by its name, as _int_mm of _int_mm_out_cuda."""
+    name = function.partition("::")[0].removeprefix("structured_")
+    while not {name, f"{name}_"} & operators and (shorter := KERNEL_WORDS.sub("", name)) != name:
+        name = shorter
+    return next((each for each in (name, f"{name}_") if each in operators), None)
 
 
 def _evaluated(expression):
@@ -288,6 +317,7 @@ def _headers(before, after):
             yield Line("headers", f"{header} is gone", ours, DECIDE, f"{ours} includes it")
     for base, known in sorted(answers.derived().items()):
         yield from _virtual(base, known, old["classes"], new["classes"])
+    yield from _relatives(old["classes"], new["classes"])
     words_old, words_new = set(old["words"]), set(new["words"])
     lost = {}
     for name, ours in answers.used_of_cpp().items():
@@ -338,10 +368,42 @@ def _virtual(base, known, old, new):
             yield Line(group, change[:300], file, DECIDE if ours else ANSWERED, f"{file} overrides it" if ours else "ours does not override it")
 
 
+def _relatives(old, new):
+    """What classes of MPS, CUDA and NCCL override newly, or no longer, of a class that ours derive from too."""
+    derived, found = answers.derived(), {}
+    for name in sorted(set(old) & set(new)):
+        base = next((each for each in _ancestors(name, new) if each in derived), None)
+        if not base or name.rpartition("::")[2] in derived or not re.search(r"mps|cuda|nccl", new[name]["file"], re.I):
+            continue
+        was, now = (classes[name]["virtual"] for classes in (old, new))
+        # What the class that both derive from gains or loses is in its own line.
+        told = set().union(*difference(*(classes.get(base, {"virtual": ()})["virtual"] for classes in (old, new))))
+        gone, added = difference(was, now)
+        changed = [each for each in set(was) & set(now) if _parameters(was[each]) != _parameters(now[each])]
+        for word, each in (("newly", added), ("with other parameters", changed), ("no longer", gone)):
+            for function in sorted(set(each) - told):
+                ours = answers.overriding(function)
+                if ours or word == "newly":
+                    found.setdefault((base, word), {})[f"{name.partition('@')[0]}::{function}"] = ours
+    for (base, word), functions in found.items():
+        file = derived[base]["file"]
+        without = f"{file} has torch's default"
+        shown = {name: (ANSWERED, ours) if ours and word == "newly" else (OPEN, f"{ours} has it still" if ours else without) for name, ours in functions.items()}
+        yield from by_answer("headers", f"what derives from {base} overrides {word} {{}}", file, shown)
+
+
+def _ancestors(name, classes):
+    """The last names of all classes that a class derives from."""
+    for base in re.findall(r"(\w+)(?=<|,|\s|>|$)", classes[name]["bases"]):
+        yield base
+        if base in classes and base != name:
+            yield from _ancestors(base, classes)
+
+
 def _parameters(shown):
     """Declarations without what no override must repeat."""
-    aside = r"\s*=\s*(?!0)[\w:]+(?:\(\)|\{\})?|\b(?:virtual|override|noexcept)\b|\[\[\w+\]\]|\w+::"
-    neat = (re.sub(r"(?<=[\w&*>]) \w+(?=\s*[,)])", "", " ".join(re.sub(aside, "", each).split())) for each in shown)
+    aside = r"\s*=\s*0(?=\s*[,)])|\s*=\s*(?!0)[\w:]+(?:\(\)|\{\})?|\b(?:virtual|override|noexcept)\b|\[\[\w+\]\]|\w+::"
+    neat = (re.sub(r"(?<=\()\s+|(?<=[\w&*>]) \w+(?=\s*[,)])", "", " ".join(re.sub(aside, "", each).split())) for each in shown)
     return sorted(re.sub(r"\s+(?=[,)&*])|\s+$", "", each) for each in neat)
 
 
@@ -357,8 +419,8 @@ def _enumerations(old, new):
                 ours = answers.of_word(each) or (_macos_known(digits) if digits else None)
                 found[each] = (ANSWERED, ours) if ours else (DECIDE, "no simulated macOS of this version") if digits else (OPEN, "")
             yield from by_answer("headers", f"enum {name} gains {{}}", "shim/python/compat_shim/settings.py" if "MacOS" in name else "shim", found)
-            if less:
-                yield Line("headers", f"enum {name} loses {names(less)}", "shim", *((DECIDE, ours) if (ours := answers.of_all(less, "shim/")) else (ANSWERED, "no source of ours has them")))
+            if ours := {each: (DECIDE, f"{source} has it") for each in less if (source := answers.of_word(each, "shim/"))}:
+                yield from by_answer("headers", f"enum {name} loses {{}}", "shim", ours)
 
 
 def _macos_known(digits):
@@ -388,3 +450,38 @@ def _named_variables(facts):
     """Those of the libraries for Linux, and of MPS."""
     of_mps = (text for text in facts["macos"]["texts"] if native_facts.VARIABLE.fullmatch(text) and re.search("MPS|METAL", text))
     return {*facts["linux"]["variables"], *of_mps}
+
+
+def _settings(before, after):
+    """Words that functions in headers list, as the allocator's settings, and the settings that the
+    allocator's class parses and its library names."""
+    group = "environment variables"
+    for file in sorted({*before["headers"]["lists"], *after["headers"]["lists"]}):
+        old, new = (facts["headers"]["lists"].get(file, {}) for facts in (before, after))
+        for name in sorted(set(old) & set(new)):
+            less, more = difference(old[name], new[name])
+            yield from by_answer(group, f"{name} ({file}) has also {{}}", "shim", {each: _set_by(each, file) for each in more})
+            if less:
+                yield Line(group, f"{name} ({file}) has no longer {names(less)}", "shim", ANSWERED, "torch's own")
+    listed = {word for facts in (before, after) for each in facts["headers"]["lists"].values() for words in each.values() for word in words}
+    gone, added = (set(each) - listed for each in difference(_parsed(before), _parsed(after)))
+    yield from by_answer(group, "settings of the allocator, new: {}", "shim", {each: _set_by(each, "AllocatorConfig of libc10_cuda") if each not in after["linux"]["texts"]["libc10"] else (ANSWERED, "torch's own, in every build") for each in sorted(added)})
+    if gone:
+        yield Line(group, f"settings of the allocator, gone: {names(gone)}", "shim", ANSWERED, "torch's own")
+
+
+def _set_by(word, file):
+    # A source that reads the header when it is built has all its words.
+    reading = next((path for path, text in answers.texts().items() if path.startswith("shim/") and file in text), None)
+    ours = answers.of_word(word, "shim/") or reading
+    if ours:
+        return ANSWERED, ours
+    # Simulated CUDA refuses a setting that it does not list.
+    return (DECIDE, "PYTORCH_CUDA_ALLOC_CONF may have it, and no source of ours has") if "AllocatorConfig" in file else (OPEN, "")
+
+
+def _parsed(facts):
+    """The texts of c10's libraries for which the allocator's class has a function that parses them."""
+    parsers = {found[1] for each in facts["headers"]["functions"] if (found := re.search(r"AllocatorConfig::parse(\w+)", each))}
+    texts = {text for library in ("libc10", "libc10_cuda") for text in facts["linux"]["texts"][library]}
+    return {text for text in texts if "".join(part.capitalize() for part in text.removesuffix("_mb").split("_")) in parsers}

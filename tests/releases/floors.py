@@ -90,6 +90,8 @@ def _entry_points(before, after):
     for each in added:
         name = each.partition(": ")[2]
         module, _, function = new[each].partition(":")
+        if not re.search(r"backends: |cuda|nccl|mps|accelerator", f"{each} {new[each]}"):
+            continue
         # Another back end of NCCL is ours to answer; the rest is torch's own.
         if module not in after["python_files"]:
             found[each] = (ANSWERED, f"the wheel has no {module}, so that none can load it")

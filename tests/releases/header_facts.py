@@ -16,6 +16,12 @@ DEVICE_PATH = re.compile(r"mps|cuda|nccl|accelerator|Device|Hooks", re.I)
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:[^"\\\n]|\\.)*")', re.S)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*$", re.M)
 MACRO = re.compile(r"#[ \t]*define[ \t]+(AT_\w*FORALL\w*)((?:[^\n\\]|\\\n)*)")
+# A call of a macro on a line of its own, as one that silences a warning: what follows is no part of it.
+LONE_MACRO = re.compile(r"^[ \t]*[A-Z][A-Z0-9_]+\([^()\n]*\)[ \t]*$", re.M)
+# A text, and texts that follow each other, which are one.
+TEXTS = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+TEXTS_BETWEEN = re.compile(r'(?<!\\)"\s*"')
+WORD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 LISTED = re.compile(r"_\(\s*(?:[\w:]+\s*,\s*)?(\w+)(?:\s*,\s*(\w+))?")
 SCOPE = re.compile(r"(?:^|[\s;])(namespace|class|struct|union|enum(?:\s+class|\s+struct)?)\b(?!.*\boperator\b)")
 NAME = re.compile(r"(~?\w+|operator\s*[^\s(]+)\s*\($")
@@ -41,9 +47,9 @@ class Header:
             for found in MACRO.finditer(text)
             if found[2]
         }
-        self._text = DIRECTIVE.sub("", text)
+        self._text = LONE_MACRO.sub("", DIRECTIVE.sub("", text))
         self._of_device = of_device
-        self.classes, self.functions, self.enums, self.dtypes = {}, {}, {}, {}
+        self.classes, self.functions, self.enums, self.dtypes, self.words = {}, {}, {}, {}, {}
         self._scope(0, len(self._text), [])
 
     def _close(self, at):
@@ -115,11 +121,15 @@ class Header:
         if re.match(r"(?:template.*>)?\s*virtual\b", shown) or re.search(r"\boverride\b|\bfinal$", shown):
             kept = self.classes.setdefault(owner, {"bases": "", "virtual": {}})["virtual"]
             kept.setdefault(name[1], []).append(_neat(shown))
-        self.functions.setdefault(f"{owner}::{name[1]}" if owner else name[1], []).append(_neat(shown))
+        whole = f"{owner}::{name[1]}" if owner else name[1]
+        self.functions.setdefault(whole, []).append(_neat(shown))
         if self._of_device and body:
             dtypes = {each for each in DTYPE.findall(body) if is_dtype(each)}
             if len(dtypes) > 2:
-                self.dtypes[f"{owner}::{name[1]}" if owner else name[1]] = sorted(dtypes)
+                self.dtypes[whole] = sorted(dtypes)
+            words = {each for each in TEXTS.findall(TEXTS_BETWEEN.sub("", body)) if WORD.fullmatch(each)}
+            if len(words) > 3:
+                self.words[whole] = sorted(words)
 
 
 BRACES = re.compile(r'[{}]|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'')
@@ -157,7 +167,7 @@ def _named(head):
 
 
 def facts(read, paths):
-    found = {"classes": {}, "functions": {}, "enums": {}, "dtypes": {}, "macros": {}, "words": set(), "files": []}
+    found = {"classes": {}, "functions": {}, "enums": {}, "dtypes": {}, "macros": {}, "lists": {}, "words": set(), "files": []}
     for path in sorted(paths):
         if not path.startswith("torch/include/") or not path.endswith((".h", ".hpp", ".cuh")):
             continue
@@ -169,11 +179,15 @@ def facts(read, paths):
         found["words"].update(re.findall(r"\b[A-Za-z_]\w{3,}\b", text))
         header = Header(text, bool(DEVICE_PATH.search(path)))
         for name, value in header.classes.items():
-            found["classes"][name] = {"file": short, **value}
+            # Two classes of one name are in namespaces that are not told apart.
+            taken = name in found["classes"] and found["classes"][name]["file"] != short
+            found["classes"][f"{name}@{short}" if taken else name] = {"file": short, **value}
         found["enums"].update({name: values for name, values in header.enums.items() if values})
         found["macros"].update(header.macros)
         if header.dtypes:
             found["dtypes"][short] = header.dtypes
+        if header.words:
+            found["lists"][short] = header.words
         for name, shown in header.functions.items():
             found["functions"].setdefault(name, []).extend(shown)
     found["words"] = sorted(found["words"])

@@ -4,14 +4,14 @@ loaded. A library is read whole, so that this takes 2 GB of memory for a wheel f
 
 import pathlib
 import re
-import struct
 import sys
+
+import elf
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "sweep"))
 import macho
 
-TEXT = re.compile(rb"[\x20-\x7e]{6,}(?=\0)")
-LINUX = ("libtorch_cuda", "libtorch_cpu", "libtorch_python", "libc10", "libc10_cuda")
+LINUX = ("libtorch_cuda", "libtorch_cuda_linalg", "libtorch_cpu", "libtorch_python", "libc10", "libc10_cuda")
 MPS = re.compile(r"mps|Metal|MPS")
 VARIABLE = re.compile(
     r"(?:TORCH|PYTORCH|C10|CAFFE2|ATEN|NCCL|CUDA|CUDNN|CUBLAS(?:LT)?|CUSOLVER|MPS|GLOO|KINETO|DISABLE|ENABLE|USE"
@@ -22,23 +22,9 @@ NO_VARIABLE = re.compile(
     r"CU(?:DA|BLAS|BLASLT|DNN|SOLVER|FFT|SPARSE)_(?:STATUS|ERROR|SUCCESS|ATTR|BACKEND|TYPE|R_|C_|OP|BEHAVIOR|NUMERICAL"
     r"|ENGINE|POINTWISE|TENSOR|KNOB|HEUR|DATA|API|KERNEL|VERSION|GRAPH|EVENT|STREAM|MEM|CONVOLUTION)|NCCL_(?:INVALID|ERROR)"
 )
+ASSERTION = re.compile(r"INTERNAL ASSERT|Could this error message|template <|^__global__")
 NATIVE = re.compile(r"_(?:cuda|cudnn|cudart|nccl|mps|accelerator|gds|cusparselt|host|graph_pool)\w*|_[A-Z]\w*(?:CUDA|MPS|Cuda)\w*|_(?:CUDA|MPS|Cuda|NCCL)\w+")
 ARCHITECTURES = re.compile(r"(?:sm_\d+\w? ?|compute_\d+\w? ?){2,}$")
-
-
-def read_only(content):
-    """The section .rodata of an ELF file."""
-    (sections,) = struct.unpack_from("<Q", content, 40)
-    size, count, names = struct.unpack_from("<HHH", content, 58)
-    headers = [struct.unpack_from("<IIQQQQ", content, sections + i * size) for i in range(count)]
-    for name, _, _, _, offset, length in headers:
-        if content.startswith(b".rodata\0", headers[names][4] + name):
-            return content[offset : offset + length]
-    return b""
-
-
-def texts_of(content):
-    return {found[0].decode() for found in TEXT.finditer(read_only(content))}
 
 
 def identifiers(mangled):
@@ -57,22 +43,47 @@ def identifiers(mangled):
     return [name for name in found if not name.startswith("_GLOBAL__")]
 
 
+def function_name(mangled):
+    """The last names of a function, without the namespaces that all of them are in."""
+    names = [name for name in identifiers(mangled) if name not in ("at", "native", "mps")]
+    return "::".join(names[-2:]) or mangled[:40]
+
+
+def is_kernel(mangled):
+    return identifiers(mangled)[:2] == ["at", "native"]
+
+
 def is_of_mps(mangled):
     names = identifiers(mangled)
     return "nnapi" not in names and "metal" not in names and any(map(MPS.search, names))
 
 
 def linux(read):
-    found = {"texts": {}, "variables": set(), "native": set(), "architectures": ""}
+    found = {"texts": {}, "variables": set(), "native": set(), "architectures": "", "owners": {}, "callers": {}}
     for name in LINUX:
-        texts = texts_of(read(f"torch/lib/{name}.so"))
+        library = elf.Library(read(f"torch/lib/{name}.so"))
+        texts = set(library.texts().values())
         found["variables"] |= {text for text in texts if VARIABLE.fullmatch(text) and not NO_VARIABLE.match(text)}
         if name == "libtorch_python":
             found["native"] = {text for text in texts if NATIVE.fullmatch(text)}
         found["texts"][name] = sorted(text for text in texts if " " in text or "_" in text)
         for text in filter(ARCHITECTURES.match, texts):
             found["architectures"] = max(found["architectures"], text.strip(), key=len)
+        if "cuda" in name:
+            _of_cuda(*library.users(), found)
     return {key: sorted(value) if isinstance(value, set) else value for key, value in found.items()}
+
+
+def _of_cuda(loading, calling, found):
+    """Which of PyTorch's own kernels load which text, and which of them call those that do."""
+    calls = {}
+    for called, users in calling.items():
+        calls.setdefault(function_name(called), set()).update(function_name(each) for each in users if is_kernel(each))
+    for text, users in loading.items():
+        shown = {function_name(each) for each in users if is_kernel(each)}
+        if shown and " " in text and not ASSERTION.search(text):
+            found["owners"][text] = sorted({*found["owners"].get(text, ()), *shown})
+            found["callers"].update({each: sorted(calls[each] - {each}) for each in shown if calls.get(each)})
 
 
 def macos(read):
@@ -90,7 +101,7 @@ def macos(read):
     return {
         "minos": library.minimum_system(),
         "texts": sorted(texts),
-        "core": sorted(found[0].decode() for found in TEXT.finditer(read("torch/lib/libc10.dylib"))),
+        "core": sorted(found[0].decode() for found in elf.TEXT.finditer(read("torch/lib/libc10.dylib"))),
         "owners": owners,
         "shared": shared,
         "alerts": sorted(library.loaded_before_calls_of(b"alertNotDeterministic")),

@@ -3,55 +3,12 @@
 import re
 
 import answers
+import python_tables
 from lines import ANSWERED, DECIDE, OPEN, Line, by_answer, difference, names
-
-# Modules that speak of devices, process groups, or what a device's memory and randomness are.
-SCOPE = re.compile(
-    r"torch\.(?:cuda|mps|accelerator|amp|backends|random|storage|serialization|profiler|_dynamo\.device_interface"
-    r"|utils\.cpp_extension|utils\.data\._utils\.pin_memory|nn\.attention|nn\.parallel|multiprocessing\.reductions"
-    r"|_inductor\.codegen\.(?:common|mps))(?:\.|$)|torch\.distributed(?:\.\w+)?$"
+from scope import (
+    ASIDE, BACKEND, DEEP, ELSEWHERE, HOOKS, OF_CUDA, OF_DEVICES, OF_METAL, OTHERS, OURS, OWN, PARAMETER, REFUSAL, SCOPE, TABLES,
+    WHOLE, public, table_of,
 )
-ELSEWHERE = re.compile(r"torch\.(?:backends|profiler)\.(?!cuda|cudnn|mps|profiler)|\.(?:xpu|mtia|tunable|_memory_viz|_cuspy)\b|^torch\.distributed\.(?:run|launch|argparse_util|remote_device)")
-# Modules whose every public name counts; elsewhere a name counts that speaks of a device.
-WHOLE = re.compile(
-    r"torch\.(?:cuda|mps|accelerator|amp|nn\.parallel|_dynamo\.device_interface|_inductor\.codegen\.mps)(?:\.|$)"
-    r"|torch\.distributed(?:\.distributed_c10d|\.(?:fsdp|algorithms))?$"
-)
-# Packages of torch.distributed with many modules: what they show counts.
-DEEP = re.compile(r"torch\.distributed\.(?:fsdp|tensor|algorithms|pipelining)$")
-OURS = {"cuda", "mps", "nccl", "accelerator"}
-# torch._C's names that only a build with the device has, as our names.py removes them.
-OF_CUDA = re.compile(r"_(?:cuda|cudnn|cudart|cusparselt|gds|nccl|nvtx)|_Cuda|_CUDA|_graph_pool|_MemPool")
-OF_METAL = re.compile(r"_mps_|_MPS|\w*MPS")
-TABLES = "shim/python/compat_shim/cuda/tables.py"
-HOOKS, MPS = "shim/simulate/accelerator.h", "shim/python/compat_shim/simulate/mps.py"
-BACKEND = "shim/simulate/nccl/module.cc"
-OWN = "torch's own Python"
-# What is tuned, or of other devices.
-ASIDE = re.compile(
-    r"(?<![^\W_])(?:rocm|hip|amd\w*|xpu|mtia|tpu|halide|ck|cutlass\w*|helion|pallas|jax|test\w*|autotune|benchmark\w*|cudagraphs?|triton|tunable\w*)(?![^\W_])"
-    r"|XpuInterface|MtiaInterface", re.I
-)
-OTHERS = re.compile(r"_?(?i:xpu|mtia|hpu)(?![a-z])")
-# A text that refuses something of devices or groups.
-REFUSAL = re.compile(r"(?=.*(?:cuda|mps|nccl|device|accelerator|backend|stream))(?=.*(?:not|must|only|n't|expect|cannot))", re.I)
-NEGATION = re.compile(r"(?:^|(?<=[_.]))(?:UN|NON_?|NOT_|IN|DIS|DENY_?|BLOCK_?|ALLOW_?)")
-
-
-def public(name, definitions=()):
-    """Whether a name is for others: no part of it is private or defined inside a function."""
-    parts = name.split(".")
-    owners = (".".join(parts[:count]) for count in range(1, len(parts)))
-    return not any(part.startswith("_") and part != "__init__" for part in parts) and all(
-        definitions[owner]["kind"] == "class" for owner in owners if owner in definitions
-    )
-
-
-def table_of(module):
-    if module.startswith("torch.distributed"):
-        return BACKEND
-    return MPS if module.startswith("torch.mps") else HOOKS if module.startswith("torch.accelerator") else TABLES
-
 
 class Python:
     """The modules of both releases."""
@@ -68,6 +25,10 @@ class Python:
             for module, fact in files.items()
             if any(OURS & set(each.get("devices", ())) for each in fact.get("definitions", {}).values())
         }
+        self._given = {}
+        for files in (self._old, self._new):
+            for module, name, given in _giving(files):
+                self._given.setdefault(given, set()).add((module, name))
         self._of_metal = set(after["macos"]["native"]) - set(after["linux"]["native"])
 
     def lines(self):
@@ -77,10 +38,9 @@ class Python:
         yield from self._elsewhere()
         yield from self._used()
         yield from self._native_names()
+        yield from self._native_members()
         yield from self._process_groups()
-        yield from self._environment()
-        yield from self._lists()
-        yield from self._registered()
+        yield from python_tables.Tables(self._old, self._new, self.version, self._speaking).lines()
 
     def _definitions(self, files, module):
         """What a module defines for others: of a module with _ in its name, what its package shows."""
@@ -96,7 +56,13 @@ class Python:
                 if source.startswith((f".{last}:", f"{module}:"))
             }
             return {name: fact for name, fact in found.items() if name.split(".")[0] in shown and public(name, found)}
-        return {name: fact for name, fact in found.items() if public(name, found)}
+        return {name: fact for name, fact in found.items() if public(name, found) or self._is_given(module, name, found)}
+
+    def _is_given(self, module, name, definitions):
+        """Whether it is a member for others of a private class that something public of the module gives out."""
+        owner, _, member = name.partition(".")
+        whole = definitions.get(owner, {"kind": ""})["kind"] == "class"
+        return whole and bool(member) and public(member) and any(each == module for each, _ in self._given.get(owner, ()))
 
     def _module(self, module):
         old, new = self._definitions(self._old, module), self._definitions(self._new, module)
@@ -123,17 +89,21 @@ class Python:
                 same.setdefault(said, []).append(name)
         for (said, status, by), each in same.items():
             yield Line(group, f"{module}.{each[0]}{said}" if len(each) == 1 else f"{module}: {names(each)}{said}", table_of(module), status, by)
-        yield from self._refused_inside(group, module)
+        if public(module):
+            yield from self._refused_inside(group, module)
 
     def _refused_inside(self, group, module):
         """New refusals of a module's private functions, which its public ones hand on."""
-        old, new = (files.get(module, {}).get("definitions", {}) for files in (self._old, self._new))
-        known = {text for fact in old.values() for text in fact.get("raises", ())}
-        for name in sorted(set(old) & set(new)):
-            raised = [text for text in new[name].get("raises", ()) if text not in known and REFUSAL.search(text) and not text.startswith("AssertionError")]
-            if raised and not public(name, new):
-                shown = "; ".join(each[:120] for each in raised[:3])
-                yield Line(group, f"{module}.{name} raises {shown}", table_of(module), ANSWERED, OWN)
+        new = self._new.get(module, {}).get("definitions", {})
+        known, told, found = _raised(self._old.get(module, {})), self._definitions(self._new, module), {}
+        for name, fact in sorted(new.items()):
+            shown = public(re.sub(r"\.__\w+__$", "", name))  # as a class's __enter__
+            raised = [text for text in fact.get("raises", ()) if text not in known and _refuses(module, text, shown)]
+            # A function raises what those inside it raise.
+            if raised and name not in told and not name.startswith(tuple(f"{each}." for each in new if new[each]["kind"] != "class")):
+                found.setdefault("; ".join(each[:120] for each in raised[:3]), []).append(name)
+        for shown, each in found.items():
+            yield Line(group, f"{f'{module}.' if len(each) == 1 else f'{module}: '}{names(each)} raises {shown}", table_of(module), ANSWERED, OWN)
 
     def _is_elsewhere(self, files, name, module):
         """Whether another module of the same package has it: it moved."""
@@ -146,8 +116,8 @@ class Python:
 
     def _counts(self, module, name, known):
         """Whether a name concerns devices: all of torch.cuda's, elsewhere by what it speaks of."""
-        if OTHERS.match(name):
-            return False
+        if OTHERS.match(name) or known[name]["kind"] == "value" and re.match(r"f?['\"].* ", known[name]["parameters"]):
+            return False  # another device's, or a sentence of a message
         if WHOLE.match(module):
             return True
         members = [fact for each, fact in known.items() if each == name or each.startswith(name + ".")]
@@ -182,32 +152,25 @@ class Python:
         if kind != old["kind"] or not self._counts(module, name, new):
             return
         was, now = old["parameters"], fact["parameters"]
-        if kind in ("def", "property") and _shape(now) != _shape(was):
+        if kind in ("def", "property") and _shape(now) != _shape(was) and (WHOLE.match(module) or PARAMETER.search(parameters_changed(was, now))):
             yield (f": {parameters_changed(was, now)}", *self._of_shape(module, name, old, fact))
         if kind == "value" and now != was and len(now) < 80 and (now or name not in self._new[module].get("lists", ())):
             yield f" = {was} → {now or '…'}", ANSWERED, answers.of_name(module, name) or OWN
         if kind == "class" and now != was:
             yield (f": bases {was or 'none'} → {now or 'none'}", *self.answer(module, name, new))
-        raised = [each for each in sorted(set(fact.get("raises", ())) - set(old.get("raises", ()))) if not each.startswith("AssertionError")]
-        if raised and self._refuses(raised, old):
+        raised = [each for each in sorted(set(fact.get("raises", ())) - set(old.get("raises", ()))) if _refuses(module, each)]
+        if raised:
             yield (f" raises {'; '.join(each[:120] for each in raised[:3])}", *self.answer(module, name, new))
-        ended = set(old.get("raises", ())) - set(fact.get("raises", ()))
-        if ended and not raised and self._refuses(sorted(ended), fact) and not ended & self._raised(module):
+        ended = {each for each in set(old.get("raises", ())) - set(fact.get("raises", ())) if _refuses(module, each)} - _raised(self._new[module])
+        if ended and not raised:
             yield f" no longer raises {'; '.join(each[:120] for each in sorted(ended)[:3])}", ANSWERED, OWN
         if "deprecated" in fact and "deprecated" not in old:
             yield f" is deprecated {fact['deprecated'][:120]}".rstrip(), ANSWERED, OWN
+        warned = [each for each in fact.get("warns", ()) if each not in old.get("warns", ()) and re.search(r"deprecat|will be removed|no longer", each, re.I)]
+        if warned and "deprecated" not in fact:
+            yield f" warns {warned[0][:160]}", ANSWERED, OWN
         if "deprecated" in old and "deprecated" not in fact:
             yield " is no longer deprecated", ANSWERED, OWN
-
-    def _raised(self, module):
-        """All that the new release's module raises: a text may have moved to another function of it."""
-        return {text for fact in self._new[module]["definitions"].values() for text in fact.get("raises", ())}
-
-    @staticmethod
-    def _refuses(raised, old):
-        """A new text is a new refusal if it speaks of support or of a device; the rest check arguments."""
-        refuses = [each for each in raised if re.search(r"support|implement|device|cuda|mps|nccl|stream", each, re.I)]
-        return bool(refuses) and refuses != sorted(old.get("raises", ()))
 
     def _of_shape(self, module, name, old, fact):
         """A function that our sources name is replaced or wrapped by ours, whose parameters must fit."""
@@ -234,6 +197,8 @@ class Python:
                 if public(name, new) and OURS & set(new[name].get("devices", ()))
             }
             yield from by_answer("names elsewhere", f"{module} gains {{}}", TABLES, found)
+            if module in self._speaking:
+                yield from self._refused_inside("names elsewhere", module)
 
     def _used(self):
         """Names that our sources use and the new release lacks."""
@@ -273,6 +238,30 @@ class Python:
         others = [each for each in added if each.startswith("_accelerator_")]
         yield from by_answer("names of torch._C", "of accelerators, new: {}", HOOKS, {each: (ANSWERED, "torch asks the device's guard and allocator") for each in others})
 
+    def _native_members(self):
+        """Members of the private classes of torch._C that torch's public Python gives out."""
+        module = "torch._C"
+        old, new = (files.get(module, {}).get("definitions", {}) for files in (self._old, self._new))
+        found, lost = {}, []
+        for name in sorted({*old, *new}):
+            owner, _, member = name.partition(".")
+            if member and public(member) and owner in old and owner in new and owner in self._given and self._needs_table(owner):
+                if any(f"{each}.{member}" in self._new.get(where, {}).get("definitions", {}) for where, each in self._given[owner]):
+                    continue  # a class of Python's has it itself
+                if name not in new:
+                    lost.append(name)
+                elif name not in old or _shape(old[name]["parameters"]) != _shape(new[name]["parameters"]):
+                    found[name] = self._of_member(owner, member)
+        yield from by_answer("names of torch._C", f"{module} gains or changes {{}}", TABLES, found)
+        if lost:
+            yield Line("names of torch._C", f"{module} loses {names(lost)}", TABLES, ANSWERED, "ours may have them still")
+
+    def _of_member(self, owner, member):
+        """A member is ours to have, if a class of ours stands for its owner."""
+        ours = answers.of_word(member, "shim/") or next(
+            filter(None, (answers.of_name(each, f"{name}.{member}") for module, name in sorted(self._given[owner]) for each in (module, module.rpartition(".")[0]))), None)
+        return (ANSWERED, ours) if ours else (DECIDE, f"{answers.of_word(owner) or 'no source of ours'} has no such member")
+
     def _process_groups(self):
         """The classes of torch._C._distributed_c10d, by its stubs."""
         module = "torch._C._distributed_c10d"
@@ -295,94 +284,33 @@ class Python:
         if lost:
             yield Line("process groups", f"{module} loses {names(lost)}", BACKEND, ANSWERED, "torch's own classes; ours may have them still")
 
-    def _environment(self):
-        old, new = _variables(self._old), _variables(self._new)
-        for name in sorted({*old, *new}):
-            where = sorted({module for module, _ in old.get(name, set()) | new.get(name, set())})
-            if not _is_of_devices(name, where, self._speaking):
-                continue
-            uses_old = {use for _, use in old.get(name, ())}
-            uses_new = {use for _, use in new.get(name, ())}
-            if uses_old == uses_new:
-                continue
-            functions = re.findall(r"\b_?[a-z]\w+_\w+\b", " ".join(uses_new - uses_old))
-            ours = answers.of_word(name) or answers.of_all([each for each in functions if "getenv" not in each and "environ" not in each])
-            if not uses_old:
-                status, change = OPEN, f"new: {name}, read by {names(where)} as {_shown(uses_new)}"
-            elif not uses_new:
-                status, change = OPEN, f"gone: {name}, which {names(where)} read"
-            elif uses_old - uses_new and uses_new - uses_old:
-                status = DECIDE
-                change = f"{name} in {names(where)}: {_shown(uses_old - uses_new)} → {_shown(uses_new - uses_old)}"
-            else:  # read in more places or in fewer, in the same way
-                continue
-            yield Line("environment variables", change, table_of(where[0]), ANSWERED if ours else status, ours or "")
 
-    def _lists(self):
-        """Named lists of modules that are about devices: which ops a device accepts, say."""
-        for module in sorted({*self._old, *self._new}):
-            if not (SCOPE.match(module) or module.endswith("common_mps")) or ELSEWHERE.search(module):
-                continue
-            old, new = (files.get(module, {}).get("lists", {}) for files in (self._old, self._new))
-            table = "shim/simulate/mps_refusals.json" if "mps" in module else TABLES
-            old, new = ({name: set(each) for name, each in lists.items() if _is_of_list(module, name, each)} for lists in (old, new))
-            gone, added = difference(old, new)
-            for name in gone:
-                turned = next((each for each in added if NEGATION.sub("", each) == NEGATION.sub("", name)), None)
-                if turned:
-                    added.remove(turned)
-                    yield self._turned(module, name, turned, old[name], new[turned], table)
-                elif module in self._new:
-                    yield Line("lists", f"{module}: {name} is gone ({names(old[name])})", table, ANSWERED, _list_answer(table))
-            for name in added:
-                if module in self._old:
-                    yield Line("lists", f"{module}: new list {name}: {names(new[name])}", table, *self._listed(name, (), new[name], table))
-            for name in sorted(set(old) & set(new)):
-                less, more = difference(old[name], new[name])
-                if less or more:
-                    change = "; ".join(f"{word} {names(each)}" for word, each in (("without", less), ("with", more)) if each)
-                    yield Line("lists", f"{module}: {name} {change}", table, *self._listed(name, less, more, table))
+def _giving(files):
+    """(Module, public name, private class): what functions return by their annotations, and what classes derive from."""
+    for module, fact in files.items():
+        definitions = fact.get("definitions", {}) if SCOPE.match(module) else {}
+        for name, each in definitions.items():
+            if public(name, definitions):
+                bases = each["parameters"] if each["kind"] == "class" else ""
+                for given in {*each.get("gives", ()), *re.findall(r"\b_[A-Z]\w+", bases)}:
+                    yield module, name, given
 
-    def _listed(self, name, less, more, table):
-        """A list of ops that take complex numbers, or do not, must agree with our rules."""
-        if "COMPLEX" not in name:
-            return ANSWERED, _list_answer(table)
-        supported = less if re.search("UNSUPPORTED|XFAIL", name) else more
-        wrong = [op for op in supported if "complex64" in answers.refused("mps", op, self.version)]
-        return (DECIDE, f"our rules refuse complex64 of {names(wrong)}") if wrong else (ANSWERED, table)
 
-    def _turned(self, module, name, turned, old, new, table):
-        lacking = []
-        if "COMPLEX" in turned and turned.split(".")[-1].startswith("UN"):
-            lacking = [op for op in sorted(new) if not {"complex64", "complex32"} & answers.refused("mps", op, self.version)]
-        change = f"{module}: {name} ({len(old)} names) is turned round to {turned} ({len(new)}): {names(new)}"
-        by = f"without a rule for complex: {names(lacking)}" if lacking else "our rules refuse all of them"
-        return Line("lists", change, table, OPEN if lacking else ANSWERED, by)
+def _refuses(module, text, shown=True):
+    """Whether a text refuses something that concerns devices. In a module that is about them, each does
+    that a function for others raises."""
+    kind, _, said = text.partition(": ")
+    of_ours = OURS & set(re.findall(r"[a-z]+", said.lower()))
+    if kind == "AssertionError" or not REFUSAL.search(said) or ASIDE.search(said) and not of_ours:
+        return False
+    if not SCOPE.match(module):
+        return bool(of_ours)
+    return bool(OF_DEVICES.search(said) or WHOLE.match(module) and (shown or re.search("support|implement", said)))
 
-    def _registered(self):
-        """Back ends, devices and hooks that Inductor, Dynamo and torch.distributed register."""
-        for module in sorted({*self._old, *self._new}):
-            if not re.match(r"torch\.(?:_inductor|_dynamo|distributed\.[a-z]\w+$|utils\.backend)", module):
-                continue
-            old, new = (set(files.get(module, {}).get("registered", ())) for files in (self._old, self._new))
-            for change, calls in (("no longer", old - new), ("now", new - old)):
-                for call in sorted(calls):
-                    if re.search(r"backend|device_(?:op|interface)|interface", call) and re.search(r"cuda|mps|nccl|cpu", call, re.I) and not ASIDE.search(call):
-                        functions = re.findall(r"\b[A-Za-z_]\w*(?:Scheduling|Codegen\w*|Overrides|_process_group)\b", call)
-                        ours = next(filter(None, map(answers.of_word, functions)), None)
-                        yield Line("back ends and hooks", f"{module} {change} calls {call[:160]}", "shim/python/compat_shim/redirect/compiled.py",
-                                   ANSWERED, ours or "torch's own choice, by the device's type")
-        yield from self._configuration()
 
-    def _configuration(self):
-        for module in ("torch._inductor.config", "torch._dynamo.config", "torch.distributed.config"):
-            old, new = (files.get(module, {}).get("definitions", {}) for files in (self._old, self._new))
-            for name in sorted({*old, *new}):
-                was, now = (each[name]["parameters"] if name in each else None for each in (old, new))
-                if was != now and re.search(r"mps|metal|backend|device|nccl", name, re.I) and not ASIDE.search(name):
-                    ours = answers.of_word(name.rpartition(".")[2])
-                    yield Line("back ends and hooks", f"{module}.{name}: {was or 'new'} → {now or 'gone'}"[:260],
-                               "shim/python/compat_shim/redirect/compiled.py", ANSWERED if ours else OPEN, ours or "")
+def _raised(module):
+    """All that a module raises: a text may have moved to another function of it."""
+    return {text for fact in module.get("definitions", {}).values() for text in fact.get("raises", ())}
 
 
 def _shown_by(files, package):
@@ -430,41 +358,3 @@ def _of_group(name):
         ours = answers.of_word(member or name, "shim/simulate/nccl") or answers.of_word(member, "shim/python/compat_shim/simulate/nccl")
         return (ANSWERED, ours) if ours else (DECIDE, "our NCCL has no such name")
     return ANSWERED, "torch's own, in every build"
-
-
-def _variables(files):
-    """Environment variable → (module, use) of each place that reads it."""
-    found = {}
-    for module, fact in files.items():
-        for name, uses in fact.get("environment", {}).items():
-            found.setdefault(name, set()).update((module, each["use"]) for each in uses)
-    return found
-
-
-def _is_of_devices(name, modules, speaking):
-    if ASIDE.search(name) or all(re.search(r"testing|\.xpu|mtia|\.codegen\.|cpp_builder|cpp_extension", each) for each in modules):
-        return False
-    if all(map(ELSEWHERE.search, modules)):
-        return False
-    if re.search(r"CUDA|NCCL|MPS|METAL|ACCELERATOR|DEVICE|LOCAL_RANK", name):
-        return True
-    return any(re.match(r"torch\.distributed\.\w+$", each) and each in speaking or WHOLE.match(each) for each in modules)
-
-
-def _shown(uses):
-    return " and ".join(f"`{each[:160]}`" for each in sorted(uses)[:2])
-
-
-def _is_of_list(module, name, entries):
-    last = name.rpartition(".")[2]
-    if module == "torch._inductor.codegen.common":
-        return False
-    if module.endswith("common_mps"):  # where a result is undefined or left out, nothing is said of the device
-        return not re.search("SKIP|UNDEFINED|EMPTY", name)
-    return not last.startswith("_") and re.search("cuda|mps|nccl|backend|device|dtype|sm_", f"{name} {' '.join(entries)}", re.I) is not None
-
-
-def _list_answer(table):
-    return "shim/simulate/operators.py reads torch's own table of kernels" if "mps" in table else OWN
-
-

@@ -24,6 +24,7 @@ GETENV = ("environ.get", "getenv")
 REGISTERS = re.compile(r"(?:^|\.|_)register_(?:\w+_)?(?:backend|device|interface|op_overrides|hook)")
 INSIDE = re.compile(r"environ|getenv|env_name|register_|OpInfo")
 LIST_NAME = re.compile(r"_?[A-Z][A-Z0-9_]{3,}$")
+PRIVATE_CLASS = re.compile(r"\b_[A-Z]\w+")
 RAISE_WORDS = 12  # a text shorter than this is no refusal
 
 
@@ -95,7 +96,7 @@ class _Module(ast.NodeVisitor):
         self._looks_inside = bool(INSIDE.search(source))
         self._speaks = bool(DEVICE.search(f"{module} {source}"))
         self.definitions, self.environment, self.lists, self.registered = {}, {}, {}, []
-        self.imported, self.opinfos = {}, {}
+        self.imported, self.opinfos, self.sets = {}, {}, []
         self._constants = {}
 
     def visit_ClassDef(self, node):
@@ -110,6 +111,8 @@ class _Module(ast.NodeVisitor):
         parameters = signature(node)
         kind = "property" if any((dotted(each) or "").endswith("property") for each in node.decorator_list) else "def"
         fact = self._define(node, kind, parameters)
+        if given := PRIVATE_CLASS.findall(ast.unparse(node.returns)) if node.returns else ():
+            fact["gives"] = sorted(set(given))
         if self._speaks:
             fact.update(_of_body(node, self.imported))
         self._walk(node)
@@ -182,12 +185,11 @@ class _Module(ast.NodeVisitor):
         for node in ast.walk(root):
             if isinstance(node, ast.Call):
                 self._call(root, node)
-            elif (
-                isinstance(node, ast.Subscript)
-                and (dotted(node.value) or "").endswith("environ")
-                and isinstance(node.ctx, ast.Load)
-            ):
-                self._reads(root, node, self._constant(node.slice), None)
+            elif isinstance(node, ast.Subscript) and (dotted(node.value) or "").endswith("environ"):
+                if isinstance(node.ctx, ast.Load):
+                    self._reads(root, node, self._constant(node.slice), None)
+                elif isinstance(variable := self._constant(node.slice), str):
+                    self.sets.append(variable)
 
     def _call(self, root, node):
         name = dotted(node.func) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
@@ -241,7 +243,7 @@ def _of_body(function, imported):
     """The texts that a function raises, the names of torch._C that it uses, what it asks CUDA's own
     libraries by, and the devices that it speaks of, in names and texts other than its documentation.
     """
-    raises, native, devices, driver = set(), set(), set(), set()
+    raises, warns, native, devices, driver, said = set(), set(), set(), set(), set(), {}
     body = function.body
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
@@ -258,14 +260,19 @@ def _of_body(function, imported):
         elif isinstance(node, ast.Constant):
             if isinstance(node.value, str) and len(node.value) < 60:
                 devices.update(DEVICE.findall(node.value.lower()))
+        elif isinstance(node, ast.Assign):
+            said.update({dotted(target): text_of(node.value) for target in node.targets})
         elif isinstance(node, ast.ImportFrom) and node.module == "torch._C":
             native.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.Call) and (dotted(node.func) or "").endswith("warn") and node.args:
+            warns.add(" ".join((text_of(node.args[0]) or said.get(dotted(node.args[0])) or "").split()))
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
-            text = text_of(node.exc.args[0])
+            text = text_of(node.exc.args[0]) or said.get(dotted(node.exc.args[0]))
             if text and len(text) > RAISE_WORDS:
                 raises.add(f"{dotted(node.exc.func)}: {' '.join(text.split())}")
     found = {
         "raises": sorted(raises),
+        "warns": sorted(warns - {""}),
         "native": sorted(native),
         "devices": sorted(devices),
         "driver": sorted(driver),

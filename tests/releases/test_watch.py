@@ -13,6 +13,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
+import device_changes
 import page
 import watch
 from lines import DECIDE, DECIDED, Line
@@ -20,17 +21,32 @@ from lines import DECIDE, DECIDED, Line
 BEFORE, AFTER = "90.1.0", "90.2.0"
 
 
-def elf(*texts):
-    """A library for Linux with texts."""
-    rodata = b"\0" + b"\0".join(text.encode() for text in texts) + b"\0"
-    names = b"\0.rodata\0.shstrtab\0"
+def elf(*texts, functions=None, calls=None):
+    """A library for Linux with texts. `functions`: each of at::native loads its texts; `calls`: and these call one."""
+    functions, calls = functions or {}, calls or {}
+    rodata = b"\0" + b"\0".join(text.encode() for text in (*texts, *(each for loaded in functions.values() for each in loaded))) + b"\0"
+    text_at, code, strings, symbols, starts = 0x100000, b"", b"\0", b"", {}
+    for name in (*functions, *calls):
+        starts[name] = text_at + len(code)
+        symbols += struct.pack("<IBBHQQ", len(strings), 2, 0, 1, starts[name], 1)
+        strings += f"_ZN2at6native{len(name)}{name}Ev".encode() + b"\0"
+        for text in functions.get(name, ()):
+            code += b"\x48\x8d\x05" + struct.pack("<i", 64 + rodata.index(text.encode()) - text_at - len(code) - 7)
+        if name in calls:
+            code += b"\xe8" + struct.pack("<i", starts[calls[name]] - text_at - len(code) - 5)
+        code += b"\xc3"
+    contents = {".rodata": rodata, ".text": code + bytes(8), ".symtab": symbols, ".strtab": strings}
+    names = b"\0" + b"".join(name.encode() + b"\0" for name in (*contents, ".shstrtab"))
+    contents[".shstrtab"] = names
+    section, headers, body = struct.Struct("<IIQQQQ16x8x"), bytes(64), b""
+    for name, content in contents.items():
+        address = {".rodata": 64, ".text": text_at}.get(name, 0)
+        headers += section.pack(names.index(name.encode()), 1, 0, address, 64 + len(body), len(content))
+        body += content
     header = bytearray(64)
-    struct.pack_into("<Q", header, 40, 64 + len(rodata) + len(names))
-    struct.pack_into("<HHH", header, 58, 64, 3, 2)
-    section = struct.Struct("<IIQQQQ16x8x")
-    sections = section.pack(0, 0, 0, 0, 0, 0) + section.pack(1, 1, 0, 0, 64, len(rodata)) + section.pack(
-        9, 3, 0, 0, 64 + len(rodata), len(names))
-    return bytes(header) + rodata + names + sections
+    struct.pack_into("<Q", header, 40, 64 + len(body))
+    struct.pack_into("<HHH", header, 58, 64, len(contents) + 1, len(contents))
+    return bytes(header) + body + headers
 
 
 def mach_o(functions, alerts=(), kernels=(), minimum=14):
@@ -76,16 +92,27 @@ class Release:
         self.requires, self.tags = ">=3.11", ["cp311"]
         self.entry_points = "[torch.distributed.backends]\nnccl = torch.distributed.distributed_c10d:_register\n"
         self.texts, self.native, self.functions, self.alerts, self.kernels, self.minimum = ["a text of CUDA"], ["_cuda_init"], {"add_mps": ["a text of MPS"]}, [], [], 14
+        self.kernels_of_cuda, self.calls, self.settings = {"add_cuda": ["add has a text"]}, {}, ["max_split_size_mb"]
         self.files = {
             "torch/cuda/__init__.py": "def synchronize(device=None):\n    return torch._C._cuda_init()\n",
+            "torch/cuda/streams.py": "class _Given:\n    def one(self):\n        pass\ndef give() -> _Given:\n    return _Given()\ndef _check():\n    pass\n",
+            "torch/_C/__init__.pyi": "class _CudaDeviceProperties:\n    name: str\n",
+            "torch/cuda/properties.py": "def get() -> _CudaDeviceProperties:\n    pass\n",
             "torch/cuda/random.py": "LIMITS = [1, 2]\ndef seed():\n    raise RuntimeError('seed is not supported on CUDA')\n",
             "torch/nn/parallel/distributed.py": "class DistributedDataParallel:\n    def __init__(self, module):\n        pass\n",
             "torch/distributed/distributed_c10d.py": "import os\ndef _make():\n    return _old if os.environ.get('TORCH_DIST_X') == '1' else _new\n",
             "torch/testing/_internal/common_mps.py": "SUPPORTED_COMPLEX_OPS = {'a', 'b', 'c', 'd', 'e'}\n",
             "torch/include/ATen/detail/CUDAHooksInterface.h": "struct CUDAHooksInterface : AcceleratorHooksInterface {\n  virtual bool hasCUDA() const;\n};\n",
-            "torch/include/ATen/mps/MPSGuardImpl.h": "struct MPSGuardImpl {\n  Cap getDeviceCapability(Device d) const override {\n    return kIndex_Byte | kIndex_Char | kIndex_Half;\n  }\n};\n",
+            "torch/include/c10/cuda/CUDAAllocatorConfig.h": "class CUDAAllocatorConfig {\n  size_t parseMaxSplitSize(int i);\n  size_t parseSpliceSize(int i);\n  static const Keys& getKeys() {\n    static Keys keys{\"backend\", \"one_\" \"two\", \"three\", \"four\"};\n    return keys;\n  }\n};\n",
+            "torch/include/c10/core/impl/DeviceGuardImplInterface.h": "struct DeviceGuardImplInterface {\n  virtual void splice() const;\n};\n",
+            "torch/include/ATen/mps/MPSGuardImpl.h": "C10_DIAGNOSTIC_PUSH(\"-Wunused\")\n\nstruct MPSGuardImpl : c10::impl::DeviceGuardImplInterface {\n  Cap getDeviceCapability(Device d) const override {\n    return kIndex_Byte | kIndex_Char | kIndex_Half;\n  }\n};\n",
         }
-        self.ops = "- func: add(Tensor self) -> Tensor\n  dispatch:\n    CPU: add_cpu\n    CUDA: add_cuda\n"
+        self.ops = "- func: add(Tensor self) -> Tensor\n  dispatch:\n    CPU: add_cpu\n    CUDA: add_cuda\n- func: _int_mm(Tensor self) -> Tensor\n- func: splice(Tensor self) -> Tensor\n"
+
+    def replace(self, end, old, new):
+        path = next(each for each in self.files if each.endswith(end))
+        assert old in self.files[path]
+        self.files[path] = self.files[path].replace(old, new)
 
     def write(self, cache, version):
         folder = cache / "runner/tests/releases" / version
@@ -93,8 +120,9 @@ class Release:
         platforms = ("manylinux_2_28_x86_64", "macosx_14_0_arm64")
         (folder / "listed.json").write_text(json.dumps([[tag.rstrip("t"), tag, each] for tag in self.tags for each in platforms]))
         libraries = {
-            "manylinux_2_28_x86_64": {f"torch/lib/{name}.so": elf() for name in ("libtorch_cpu", "libc10", "libc10_cuda")}
-            | {"torch/lib/libtorch_cuda.so": elf(*self.texts), "torch/lib/libtorch_python.so": elf(*self.native)},
+            "manylinux_2_28_x86_64": {f"torch/lib/{name}.so": elf() for name in ("libtorch_cpu", "libtorch_cuda_linalg", "libc10")}
+            | {"torch/lib/libtorch_cuda.so": elf(*self.texts, functions=self.kernels_of_cuda, calls=self.calls), "torch/lib/libtorch_python.so": elf(*self.native),
+               "torch/lib/libc10_cuda.so": elf(*self.settings)},
             "macosx_14_0_arm64": {"torch/lib/libtorch_cpu.dylib": mach_o(self.functions, self.alerts, self.kernels, self.minimum),
                                   "torch/lib/libtorch_python.dylib": b"", "torch/lib/libc10.dylib": b""},
         }
@@ -148,6 +176,20 @@ CHANGES = {
                   "CUDAHooksInterface::hasCUDA: virtual bool hasCUDA() const → virtual bool hasCUDA(int device) const", True),
     "dtype": (lambda r: r.files.update({"torch/include/ATen/mps/MPSGuardImpl.h": r.files["torch/include/ATen/mps/MPSGuardImpl.h"].replace("kIndex_Half", "kIndex_Half | kIndex_Float4_e9m9")}),
               "MPSGuardImpl::getDeviceCapability (ATen/mps/MPSGuardImpl.h) with Float4_e9m9", True),
+    "member of what MPS overrides": (lambda r: r.replace("MPSGuardImpl.h", "struct MPSGuardImpl : c10::impl::DeviceGuardImplInterface {\n", "struct MPSGuardImpl : c10::impl::DeviceGuardImplInterface {\n  void splice() const override;\n"),
+                                     "what derives from DeviceGuardImplInterface overrides newly MPSGuardImpl::splice", False),
+    "words of CUDA": (lambda r: r.kernels_of_cuda.update(splice_out_cuda=["splice is not supported for two"]), "new words of splice: splice is not supported for two", False),
+    "words of CUDA by a helper": (lambda r: (r.kernels_of_cuda.update(check_shapes=["two shapes are not supported here"]), r.calls.update(add_cuda_kernel="check_shapes")),
+                                  "new words of add: two shapes are not supported here", False),
+    "words of CUDA that a rule has otherwise": (lambda r: r.kernels_of_cuda.update(_int_mm_out_cuda=["mat2 is too narrow for this, it has"]),
+                                                "new words of _int_mm: mat2 is too narrow for this, it has\n    shim/simulate/cuda_refusals.json: needs a decision", True),
+    "setting of the allocator": (lambda r: r.replace("AllocatorConfig.h", '"four"', '"four", "splice_" "by_class"'), "CUDAAllocatorConfig::getKeys (c10/cuda/CUDAAllocatorConfig.h) has also splice_by_class\n    shim: answered: shim/simulate/operators.py", False),
+    "setting that a library parses": (lambda r: r.settings.append("splice_size_mb"), "settings of the allocator, new: splice_size_mb", True),
+    "refusal of a private function": (lambda r: r.replace("streams.py", "def _check():\n    pass", "def _check():\n    text = 'two streams must not be open'\n    raise RuntimeError(text)"),
+                                      "torch.cuda.streams._check raises RuntimeError: two streams must not be open", False),
+    "member of a private class that is given out": (lambda r: r.replace("streams.py", "def one", "def splice(self):\n        pass\n    def one"), "torch.cuda.streams gains _Given.splice", False),
+    "member of torch._C's class that is given out": (lambda r: r.replace("_C/__init__.pyi", "name: str", "name: str\n    splices: int"), "torch._C gains or changes _CudaDeviceProperties.splices", True),
+    "warning": (lambda r: r.replace("cuda/random.py", "def seed():\n", "def seed():\n    warnings.warn('seed is deprecated')\n"), "torch.cuda.random.seed warns seed is deprecated", False),
     "kernel": (lambda r: setattr(r, "ops", r.ops.replace("CUDA: add_cuda", "CUDA, MPS: add_gpu")), "with a kernel for MPS now: add", False),
     "kernel of an out form": (lambda r: setattr(r, "ops", r.ops + "- func: add.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    CPU, MPS: add_out\n"), "with a kernel for MPS now: add\n", False),
     "op without a CPU kernel": (lambda r: setattr(r, "ops", r.ops + "- func: splice_all(Tensor self) -> Tensor\n  dispatch:\n    CUDA: splice\n"), "none for the CPU: splice_all", True),
@@ -185,6 +227,13 @@ QUIET = {
     "torch/distributed/pipelining/stage.py": ("class Stage:\n    pass\n", "class Stage:\n    pass\nclass Splice:\n    pass\n"),
     "torch/_C/_distributed_c10d.pyi": ("class Group:\n    def __init__(self, store): ...\n", "class Group:\n    @overload\n    def __init__(self, store): ...\n"),
     "torch/_dynamo/device_interface.py": ("class XpuInterface:\n    pass\n", "class XpuInterface:\n    def splice(self):\n        pass\n"),
+    "torch/distributed/_watch.py": ("", "import os\ndef f():\n    nccl = os.environ.get('TORCH_WATCH_SPLICE')\n"),
+    "torch/distributed/rank.py": ("", "import os\nold = os.environ.get('TORCH_NCCL_SPLICE')\nos.environ['TORCH_NCCL_SPLICE'] = '1'\n"),
+    "torch/utils/cpp_extension.py": ("def load(cuda_sources):\n    pass\n", "def load(cuda_sources, splice=False):\n    pass\n"),
+    "torch/cuda/words.py": ("", "WHY = 'a sentence of a message'\n"),
+    "torch/numa/binding.py": ("def _bind(cuda):\n    pass\n", "def _bind(cuda):\n    raise ValueError('the devices must not be split')\n"),
+    "torch/_inductor/codegen/common.py": ("register_backend_for_device('cpu', Splice)\n", "register_backend_for_device('cpu', Spliced)\n"),
+    "torch/include/ATen/cuda/Splices.h": ("enum DeviceSplice { SpliceA, SpliceB, SpliceC, SpliceD, SpliceE };", "enum DeviceSplice { SpliceA, SpliceB, SpliceC, SpliceD };"),
     "torch/_inductor/codegen/mps_device_op_overrides.py": ("class MPSOverrides:\n    pass\n", "class MPSOverrides:\n    def splice(self):\n        pass\n"),
 }
 
@@ -193,6 +242,7 @@ def test_nothing_changed(tmp_path, run):
     for which, version in enumerate((BEFORE, AFTER)):
         release = Release()
         release.texts.append(("TORCH_NCCL_SPLICE", "mallocTORCH_NCCL_SPLICE")[which])
+        release.entry_points += ("", "[torch.distributed.transports]\nspliced = torch.distributed.rank:old\n")[which]
         release.files.update({path: contents[which] for path, contents in QUIET.items()})
         release.write(tmp_path, version)
     status, output = run(BEFORE, AFTER)
@@ -211,9 +261,11 @@ def test_the_command_with_a_wrong_call_and_a_wheel_that_is_not_there(tmp_path):
         return done.returncode, done.stderr
 
     assert command(BEFORE)[0] == 2
-    assert command(BEFORE, AFTER) == (2, f"torch {BEFORE} has no wheel for macos\n")
+    status, output = command(BEFORE, AFTER)
+    assert status == 2 and output.endswith(f"torch {BEFORE} has no wheel for macos\n")
+    assert command(AFTER, BEFORE)[0] == command("2.15", "new")[0] == 2
     (folder / f"torch-{BEFORE}-cp311-cp311-macosx_14_0_arm64.whl").write_text("no archive")
-    status, output = command(BEFORE, BEFORE)
+    status, output = command(BEFORE, AFTER)
     assert status == 2 and "BadZipFile" in output
 
 
@@ -223,6 +275,17 @@ def test_a_decision_answers_a_line_from_its_version_on_and_is_stale_without_one(
     assert watch.decide([line], [decision], BEFORE, AFTER) == ([line._replace(status=DECIDED, by="not yet")], [])
     assert watch.decide([line], [decision], "90.0.0", BEFORE) == ([line], [])
     assert watch.decide([], [decision], BEFORE, AFTER) == ([], [decision])
+    told = "\n".join(watch.closing([line], [decision], AFTER))
+    example = json.loads(next(each for each in told.splitlines() if each.startswith("  {")))
+    assert re.search(example["change"], line.change) and example["since"] == AFTER
+    assert "wheels for Python 3.99\n    in README.md" in told and "remove it: Python 3.99" in told
+
+
+def test_a_text_that_the_library_puts_together_is_there():
+    texts = ["Expected ", " to be divisible by ", " but got offset "]
+    rule = "['_mm'] Expected mat_a to be divisible by 16 but got offset {self.storage_offset()}"
+    assert device_changes._is_composed(rule, texts)
+    assert not device_changes._is_composed(rule, texts[:2])
 
 
 def test_the_page_is_what_the_results_give():

@@ -6,8 +6,12 @@
 From PyPI's wheels for Linux (CUDA) and macOS of both; nothing of them is imported or run. Each line
 names our file that the change hits, and what answers it. Lines that need a decision come first.
 --store: the result is written to tests/releases/results, and docs/reference/torch-releases.md is
-made again. Exits 0 if nothing is to be decided, 1 if something is, 2 if that cannot be said, as
-without a wheel.
+made again. A line needs a decision until a file of ours answers it, or decisions.json says why it
+stays as it is; the last lines say which these are, and what to write. Exits 0 if nothing is to be
+decided, 1 if something is, 2 if that cannot be said, as without a wheel.
+
+The first run for a release takes minutes and 1 GB: its wheels, and what was read in them, are kept in
+$XDG_CACHE_HOME/runner/tests/releases.
 """
 
 import argparse
@@ -74,12 +78,33 @@ def shown(found, before, after):
             yield f"  - {line.change}\n    {line.table}: {line.status}{': ' + line.by if line.by else ''}"
 
 
+def closing(found, stale, after):
+    """What is to be done, for who sees only the end."""
+    undecided = [line for line in found if line.status == line_module.DECIDE]
+    if undecided:
+        yield f"\n== to be decided: {len(undecided)} =="
+        yield from (f"  - {line.change[:160]}\n    in {line.table}{': ' + line.by if line.by else ''}" for line in undecided)
+        example = {"change": re.sub(r'([][\\.*+?^$(){}|])', r"\\\1", undecided[0].change[:60]), "since": after, "why": "…"}
+        yield "Change the file that a line names, so that it answers the line, or add to tests/releases/decisions.json why not:"
+        yield f"  {json.dumps(example, ensure_ascii=False)}"
+        yield '("change": a pattern that the line has; "since": the first release with it.)'
+    for each in stale:
+        yield f"\ntests/releases/decisions.json: no line needs this decision any more, remove it: {each['change']}"
+    if not undecided and not stale:
+        yield "\nNothing is to be decided."
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", action="store_true", help="keep the result, and make the page again")
     parser.add_argument("before")
     parser.add_argument("after")
     options = parser.parse_args(arguments)
+    for version in (options.before, options.after):
+        if not re.fullmatch(r"\d+(\.\d+)+", version):
+            parser.error(f"{version} is no version of torch, such as 2.15.0")
+    if number(options.before) >= number(options.after):
+        parser.error(f"{options.before} is not before {options.after}")
     began = time.monotonic()
     try:
         facts = wheels.facts((options.before, options.after))
@@ -89,8 +114,7 @@ def main(arguments=None):
     decisions = json.loads((HERE / "decisions.json").read_text())
     found, stale = decide(compare(*facts), decisions, options.before, options.after)
     print("\n".join(shown(found, options.before, options.after)))
-    for each in stale:
-        print(f"\ndecisions.json: no line needs this decision any more: {each['change']}")
+    print("\n".join(closing(found, stale, options.after)))
     if options.store:
         page.store(options.before, options.after, [each["date"] for each in facts], found)
     print(f"\n{time.monotonic() - began:.0f} s", file=sys.stderr)

@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).parent
 # The platform of each of the two wheels of a version, whatever glibc or macOS it is for.
 PLATFORMS = {"linux": re.compile(r"manylinux\w*_x86_64"), "macos": re.compile(r"macosx_\w+_arm64")}
 NAME = re.compile(r"torch-([\d.]+)-(?:\d+-)?(cp\d+)-(\w+)-([\w.]+)\.whl")
-SOURCES = ("wheels", "python_facts", "header_facts", "native_facts", "operator_facts")
+SOURCES = ("wheels", "python_facts", "header_facts", "native_facts", "elf", "operator_facts")
 
 
 class Unavailable(Exception):
@@ -66,6 +66,7 @@ def wheel(version, system):
     for interpreter, abi, platforms in sorted(listed(version), key=lambda tags: (len(tags[0]), tags)):
         platform = PLATFORMS[system].search(platforms)
         if platform and abi in (interpreter, "none"):  # and not one for free threading
+            print(f"torch {version}: downloading its wheel for {system}", file=sys.stderr)
             done = _pip("--no-cache-dir", "--dest", str(folder), "--platform", platform[0], "--implementation", "cp",
                         "--python-version", f"{interpreter[2]}.{interpreter[3:]}", "--abi", abi, f"torch==={version}")
             if done.returncode == 0:
@@ -125,6 +126,7 @@ def extracted(version):
     digest = hashlib.sha256(b"".join((HERE / f"{name}.py").read_bytes() for name in SOURCES))
     place = cache() / version / f"facts-{digest.hexdigest()[:12]}.json.gz"
     if not place.exists():
+        print(f"torch {version}: its wheels are read, which takes minutes", file=sys.stderr)
         made = gzip.compress(json.dumps(_extract(version)).encode(), 3)
         for old in place.parent.glob("facts-*.json.gz"):
             old.unlink()

@@ -130,7 +130,14 @@ def _mps_texts(before, after):
     """Texts that only functions of MPS load, and that refuse something."""
     # Another device's functions refuse with the same text.
     old = {*before["macos"]["texts"], *after["macos"].get("shared", ())}
+    said = {}
+    for text, users in before["macos"]["owners"].items():
+        for user in users:
+            said.setdefault(native_facts.function_name(user), []).append(text)
     for text, users in sorted(after["macos"]["owners"].items()):
+        # A function had it as a part of a longer text.
+        if any(text.strip() in each for user in users for each in said.get(native_facts.function_name(user), ())):
+            continue
         if text in old or len(text) < 16 or " " not in text.strip() or not REFUSING.search(text):
             continue
         # Assertions, and what follows in a longer text.

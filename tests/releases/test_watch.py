@@ -241,6 +241,7 @@ QUIET = {
 def test_nothing_changed(tmp_path, run):
     for which, version in enumerate((BEFORE, AFTER)):
         release = Release()
+        release.functions["splice_mps"] = [("splice of two is not supported on MPS", "is not supported on MPS")[which]]
         release.texts.append(("TORCH_NCCL_SPLICE", "mallocTORCH_NCCL_SPLICE")[which])
         release.entry_points += ("", "[torch.distributed.transports]\nspliced = torch.distributed.rank:old\n")[which]
         release.files.update({path: contents[which] for path, contents in QUIET.items()})

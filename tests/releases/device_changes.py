@@ -472,7 +472,7 @@ def _settings(before, after):
                 yield Line(group, f"{name} ({file}) has no longer {names(less)}", "shim", ANSWERED, "torch's own")
     listed = {word for facts in (before, after) for each in facts["headers"]["lists"].values() for words in each.values() for word in words}
     gone, added = (set(each) - listed for each in difference(_parsed(before), _parsed(after)))
-    yield from by_answer(group, "settings of the allocator, new: {}", "shim", {each: _set_by(each, "AllocatorConfig of libc10_cuda") if each not in after["linux"]["texts"]["libc10"] else (ANSWERED, "torch's own, in every build") for each in sorted(added)})
+    yield from by_answer(group, "settings of the allocator, new: {}", "shim", {each: _set_by(each, "") if each not in after["linux"]["texts"]["libc10"] else (ANSWERED, "torch's own, in every build") for each in sorted(added)})
     if gone:
         yield Line(group, f"settings of the allocator, gone: {names(gone)}", "shim", ANSWERED, "torch's own")
 

@@ -184,7 +184,7 @@ CHANGES = {
     "words of CUDA that a rule has otherwise": (lambda r: r.kernels_of_cuda.update(_int_mm_out_cuda=["mat2 is too narrow for this, it has"]),
                                                 "new words of _int_mm: mat2 is too narrow for this, it has\n    shim/simulate/cuda_refusals.json: needs a decision", True),
     "setting of the allocator": (lambda r: r.replace("AllocatorConfig.h", '"four"', '"four", "splice_" "by_class"'), "CUDAAllocatorConfig::getKeys (c10/cuda/CUDAAllocatorConfig.h) has also splice_by_class\n    shim: answered: shim/simulate/operators.py", False),
-    "setting that a library parses": (lambda r: r.settings.append("splice_size_mb"), "settings of the allocator, new: splice_size_mb", True),
+    "setting that a library parses": (lambda r: r.settings.append("splice_size_mb"), "settings of the allocator, new: splice_size_mb", False),
     "refusal of a private function": (lambda r: r.replace("streams.py", "def _check():\n    pass", "def _check():\n    text = 'two streams must not be open'\n    raise RuntimeError(text)"),
                                       "torch.cuda.streams._check raises RuntimeError: two streams must not be open", False),
     "member of a private class that is given out": (lambda r: r.replace("streams.py", "def one", "def splice(self):\n        pass\n    def one"), "torch.cuda.streams gains _Given.splice", False),

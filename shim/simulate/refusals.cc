@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/native/TypeProperties.h>
 #include <ATen/ops/result_type_native.h>
 #include <c10/util/Exception.h>
 
@@ -78,15 +79,26 @@ const at::Tensor* first_tensor(const c10::IValue& value) {
     return nullptr;
 }
 
+// The dtype in which TensorIterator computes: that of all tensors but `out` together.
+c10::ScalarType promoted(const c10::FunctionSchema& schema, Values values) {
+    at::native::ResultTypeState state;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (!schema.arguments()[i].is_out())
+            each_tensor(values[i], [&](const at::Tensor& tensor) {
+                state = at::native::update_result_type_state(tensor, state);
+            });
+    return at::native::result_type(state);
+}
+
 std::string filled(const Refusal& rule, const c10::FunctionSchema& schema, Values values,
-                   const at::Tensor* tensor) {
+                   const at::Tensor* tensor, c10::ScalarType dtype) {
     std::string text = rule.words ? rule.words(schema, values) : std::string(rule.text);
     if (tensor) {
-        replace_all(text, "{dtype}", c10::toString(tensor->scalar_type()));
+        replace_all(text, "{dtype}", c10::toString(dtype));
         if (is_tensor(values[0]))
             replace_all(text, "{input}", c10::toString(values[0].toTensor().scalar_type()));
         replace_all(text, "{device}", tensor->device().str());
-        replace_all(text, "{metal}", metal_type(tensor->scalar_type()));
+        replace_all(text, "{metal}", metal_type(dtype));
     }
     const c10::IValue* reduce = named(schema, values, "reduce");
     if (reduce && reduce->isString()) replace_all(text, "{reduce}", reduce->toStringRef());
@@ -159,15 +171,17 @@ void Rules::check_each(const c10::OperatorHandle& op, Values values) const {
     for (const auto& [rule, position] : refusals_) {
         if (is_alert(*rule) && !at::globalContext().deterministicAlgorithms()) continue;
         const at::Tensor* tensor = nullptr;
+        auto dtype = c10::ScalarType::Undefined;
         if (position >= 0) {
             tensor = first_tensor(values[static_cast<std::size_t>(position)]);
             if (!tensor) continue;
-            if (rule->dtypes != 0 && (rule->dtypes & bit(tensor->scalar_type())) == 0) continue;
+            dtype = rule->promoted ? promoted(op.schema(), values) : tensor->scalar_type();
+            if (rule->dtypes != 0 && (rule->dtypes & bit(dtype)) == 0) continue;
             if (rule->elsewhere && tensor->device().type() == accelerator().type()) continue;
             if (rule->kernel && tensor->numel() == 0) continue;
         }
         if (rule->condition && !rule->condition(op.schema(), values)) continue;
-        const std::string text = filled(*rule, op.schema(), values, tensor);
+        const std::string text = filled(*rule, op.schema(), values, tensor, dtype);
         if (is_alert(*rule) && at::globalContext().deterministicAlgorithmsWarnOnly()) {
             raise(rule->error, text);
             continue;

@@ -44,6 +44,7 @@ struct Refusal {
     std::string_view op;        // with the overload
     std::string_view argument;  // whose dtype is checked; for a list, the first tensor's
     std::uint64_t dtypes;       // bits; 0: any
+    bool promoted;              // checks the dtype to which all input tensors are promoted
     bool elsewhere;             // only if the argument is not on the device
     Condition condition;        // null: always
     Words words;                // makes the text from the arguments; null: `text`
@@ -54,8 +55,9 @@ struct Refusal {
     ErrorType error;
     // Systems with this rule, as Accelerator::system: from `since`, before `until`; 0: all.
     unsigned since, until;
-    std::string_view text;  // upstream's; {dtype}, {metal}, {device} and {reduce} are the
-                            // argument's, {input} is the first argument's dtype
+    std::string_view
+        text;  // upstream's; {dtype} and {metal} are the dtype that is checked, {device}
+               // and {reduce} the argument's, {input} is the first argument's dtype
 };
 
 // A dtype that upstream computes and the CPU's kernel may lack, and the one or two dtypes to use in

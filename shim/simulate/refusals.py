@@ -11,7 +11,8 @@ not have a deterministic implementation". `asserts` list the errors of CPU kerne
 assertions on the device.
 
 A rule names an op with its overload, or without one for all overloads; in-place and `out` forms are
-included. `requires` is the op's check, as C++ over its arguments by their names in the schema; {…}
+included. It refuses `dtypes` of the argument, or with `promoted` those to which the op promotes its
+tensors. `requires` is the op's check, as C++ over its arguments by their names in the schema; {…}
 in the text of such a rule is C++ as well. The existing ops are read from the target torch
 (operators.py), and rules for missing ops are left out. So are rules for other versions of torch: a
 rule holds from `since` to the version before `until`, if it has these. It holds on systems from
@@ -255,6 +256,7 @@ def refusals(rules, checks):
             words = checks.text(name, rule) if required and "{" in rule.get("text", "") else None
             yield name, (
                 f'    {{"{name}", "{rule.get("argument", "")}", {mask(rule["dtypes"])}, '
+                f'{"true" if rule.get("promoted") else "false"}, '
                 f'{"true" if rule.get("elsewhere") else "false"}, '
                 f'{"&" + met if met else "nullptr"}, {"&" + words if words else "nullptr"}, '
                 f'{"true" if kernel else "false"}, '

@@ -432,6 +432,10 @@ F.adaptive_avg_pool2d(t(f32, 1, 1, 7, 5), 1)
 F.adaptive_max_pool2d(t(f32, 1, 1, 7, 5), (3, 2))
 torch.round(t(i64, 2), decimals=0)
 torch.lerp(t(i32, 2), t(i32, 2), 0.5)
+torch.hypot(t(i64, 2), t(f32, 2))
+torch.igamma(t(i64, 2), t(f32, 2))
+t(u16, 2) * t(f32, 2)
+t(u16, 2) * 0.5
 F.fold(t(f32, 1, 4, 1), (2, 2), (2, 2))
 sparse = torch.eye(3, device="mps").to_sparse()
 assert sparse.index_select(0, torch.tensor([2, -3], device="mps")).to_dense().tolist() == [[0, 0, 1], [1, 0, 0]]

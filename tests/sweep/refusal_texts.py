@@ -31,7 +31,7 @@ SHIM = pathlib.Path(__file__).parents[2] / "shim/simulate"
 RULES = json.loads((SHIM / "mps_refusals.json").read_text())
 # Parts that torch puts together when it raises.
 COMPOSED = re.compile(
-    r"\{[^}]*\}|'[^']*'|#\d+|double|\(while .*|but expected it|^(?:log_)?softmax(?= not | with )"
+    r"\{[^}]*\}|'[^']*'|#\d+|double|\(while .*|but expected it|^(?:log_)?softmax(?= not | with )|^normal(?= expects)"
     r"|^\w+_out_mps(?=:)|(?<![\w.])\d+(?![\w.])"
 )
 # Metal's names of dtypes, in the names of kernels.

@@ -411,6 +411,11 @@ void not_simulated(const c10::OperatorHandle& op, torch::jit::Stack*) {
         "this part on the device itself");
 }
 
+// The CPU has the composite as its kernel where it has none of its own.
+void run_composite(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+}
+
 }  // namespace
 
 Kernel::Kernel(const Operator& row, const c10::OperatorHandle& op)
@@ -521,6 +526,14 @@ void withdraw_other_kernels(std::span<const Operator> operators, const Accelerat
     for (const auto& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);
         if (!op || !name.name.starts_with("aten::")) continue;
+        if (op->hasKernelForDispatchKey(keys.dense) &&
+            op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+            !op->hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
+            // With gradients by its parts, as in a build without devices.
+            for (const auto key : {keys.dense, keys.autograd})
+                put(name, key, c10::KernelFunction::makeFromBoxedFunction<&run_composite>());
+            continue;
+        }
         for (const auto key :
              {keys.dense, keys.sparse, keys.sparse_csr, keys.nested, keys.quantized})
             if (op->hasKernelForDispatchKey(key) && !ours.contains({name, key}))

@@ -51,7 +51,7 @@ void refuse_symmetric_memory();
 
 // In a build of torch for such devices, finds aten's ops that have a kernel under one of the keys
 // and are not in the table. Makes them raise NotImplementedError: their kernels would run on host
-// memory.
+// memory. Ops that are composite on the CPU, as rms_norm, are computed by their parts.
 void withdraw_other_kernels(std::span<const Operator> operators, const Accelerator::Keys& keys);
 
 // Registers a kernel of this folder under the key of dense tensors. It first checks the op's rules.

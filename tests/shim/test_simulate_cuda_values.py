@@ -67,6 +67,9 @@ for kind, shape in ((nn.Conv1d, (2, 3, 9)), (nn.Conv2d, (2, 3, 9, 9)), (nn.Conv3
                     (nn.ConvTranspose2d, (2, 3, 9, 9))):
     cases[kind.__name__] = kind(3, 4, 3), torch.randn(shape)
 cases["encoder"] = nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=True), torch.randn(2, 5, 16)
+# Fused in builds of torch with CUDA, from 2.9 on, and composite on the CPU.
+cases["RMS norm"] = nn.RMSNorm(5), torch.randn(3, 5)
+cases["RMS norm without weight"] = nn.RMSNorm(5, elementwise_affine=False), torch.randn(3, 5)
 cases["norm"] = nn.Sequential(nn.BatchNorm2d(3), nn.MaxPool2d(2), nn.GroupNorm(3, 3)), torch.randn(2, 3, 8, 8)
 unequal = []
 for name, (layer, x) in cases.items():

@@ -116,10 +116,13 @@ def test_an_empty_tensor_needs_no_generator_of_its_device(on_device):
         f"""
 g, own = torch.Generator(), torch.Generator(d).manual_seed(1)
 def e(): return torch.empty(0, device=d)
+def refused(call):
+    error = raised(eval, call, globals())
+    return error and error[0] != "NotImplementedError"  # no kernel for MPS yet
 before = own.get_state()
 torch.rand(0, device=d, generator=own)
 print(json.dumps([
-    [call for call in {calls!r} if raised(eval, call, globals())],
+    [call for call in {calls!r} if refused(call)],
     [raised(torch.poisson, e(), generator=g), raised(torch._standard_gamma, e(), g)],
     raised(torch.empty(1, device=d).normal_, generator=g) is None, torch.equal(before, own.get_state()),
     raised(torch.randperm, 5, generator=g, out=torch.empty(0, dtype=torch.long, device=d)) is None,

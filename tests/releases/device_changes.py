@@ -227,7 +227,7 @@ def _new_cuda_texts(before, after):
         decide = own & worded or helped & lost
         ops = decide or own or helped
         # What the CPU's kernels say too, simulated devices say.
-        if ops and (decide or REFUSING.search(text) and said not in shared):
+        if ops and said not in shared and (decide or REFUSING.search(text)):
             known = refusal_texts.piece(said).decode().strip() in ours
             status = (ANSWERED, CUDA_RULES) if known else (DECIDE, "rules of ours have other words") if decide else (OPEN, "")
             found.setdefault((names(ops), status), []).append(said)

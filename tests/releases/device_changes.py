@@ -10,7 +10,7 @@ from lines import ANSWERED, DECIDE, OPEN, Line, by_answer, difference, names
 
 MPS_RULES, CUDA_RULES = "shim/simulate/mps_refusals.json", "shim/simulate/cuda_refusals.json"
 DTYPES, OPERATORS = "shim/simulate/cuda_dtypes.json", "shim/simulate/operators.py"
-# What the name of a kernel has behind the name of its op.
+# Suffixes of a kernel's name after its op's name.
 KERNEL_WORDS = re.compile(r"_(?:out|cuda|cudnn|kernel|impl|template|typed|stub|frame|v\d)?$")
 COMPOSITE = re.compile(r"Composite")
 # Texts that refuse a dtype or an option, and not a shape that every device refuses.
@@ -128,24 +128,23 @@ def _is_composed(rule, texts):
 
 def _mps_texts(before, after):
     """Texts that only functions of MPS load, and that refuse something."""
-    # Another device's functions refuse with the same text.
-    old = {*before["macos"]["texts"], *after["macos"].get("shared", ())}
     said = {}
     for text, users in before["macos"]["owners"].items():
         for user in users:
             said.setdefault(native_facts.function_name(user), []).append(text)
     for text, users in sorted(after["macos"]["owners"].items()):
-        # A function had it as a part of a longer text.
-        if any(text.strip() in each for user in users for each in said.get(native_facts.function_name(user), ())):
-            continue
-        if text in old or len(text) < 16 or " " not in text.strip() or not REFUSING.search(text):
+        # Some had the text before, perhaps as a part of a longer one.
+        having = {native_facts.function_name(user) for user in users}
+        having = {name for name in having if not any(text.strip() in each for each in said.get(name, ()))}
+        if not having or len(text) < 16 or " " not in text.strip() or not REFUSING.search(text):
             continue
         # Assertions, and what follows in a longer text.
-        if re.search(r"Assert|INTERNAL|\.mm|please report|^[A-Z]\w+\(|[{};]|^[.,)]", text):
+        if re.search(r"Assert|INTERNAL|\.mm|please report|^[A-Z]\w+\(|[{};]|^[.,)]|caffe2|TensorOptions|multi-device|^Queried for", text):
             continue
-        where = names({native_facts.function_name(user) for user in users})
         status, by = _ruled_text(text.strip(), after["version"])
-        yield Line("refusals of MPS", f"new text in {where}: {text.strip()[:160]}", MPS_RULES, status, by)
+        if status == DECIDE and text in after["macos"].get("shared", ()):
+            status, by = ANSWERED, "functions of other devices say it, too, and the CPU's compute"
+        yield Line("refusals of MPS", f"new text in {names(having)}: {text.strip()[:160]}", MPS_RULES, status, by)
 
 
 def _ruled_text(text, version):
@@ -211,7 +210,7 @@ def _cuda_pieces(version):
 def _new_cuda_texts(before, after):
     """New words of CUDA's own kernels: refusals, and any text of an op whose words our rules have."""
     old, new = ("\0".join(text for each in facts["linux"]["texts"].values() for text in each) for facts in (before, after))
-    shared = "\0".join(after["linux"]["texts"]["libtorch_cpu"])
+    shared = {text.strip() for text in after["linux"]["texts"]["libtorch_cpu"]}
     operators = {name.partition(".")[0] for name in after["ops"]}
     worded = {op for ops in _cuda_pieces(after["version"]).values() for op in ops}
     lost = {op for (_, piece), ops in _cuda_pieces(after["version"]).items() if piece in old and piece not in new for op in ops}
@@ -226,8 +225,8 @@ def _new_cuda_texts(before, after):
         helped = set() if own else {_op_of(each, operators) for user in users for each in after["linux"]["callers"].get(user, ())} - {None}
         decide = own & worded or helped & lost
         ops = decide or own or helped
-        # What the CPU's kernels say too, simulated devices say.
-        if ops and said not in shared and (decide or REFUSING.search(text)):
+        # Simulated devices say what the CPU's kernels say, where no rule of ours has other words.
+        if ops and (decide or said not in shared and REFUSING.search(text)):
             known = refusal_texts.piece(said).decode().strip() in ours
             status = (ANSWERED, CUDA_RULES) if known else (DECIDE, "rules of ours have other words") if decide else (OPEN, "")
             found.setdefault((names(ops), status), []).append(said)
@@ -383,7 +382,7 @@ def _relatives(old, new):
         if not base or name.rpartition("::")[2] in derived or not re.search(r"mps|cuda|nccl", new[name]["file"], re.I):
             continue
         was, now = (classes[name]["virtual"] for classes in (old, new))
-        # What the class that both derive from gains or loses is in its own line.
+        # Changes of the class that both derive from have a line of their own.
         told = set().union(*difference(*(classes.get(base, {"virtual": ()})["virtual"] for classes in (old, new))))
         gone, added = difference(was, now)
         changed = [each for each in set(was) & set(now) if _parameters(was[each]) != _parameters(now[each])]
@@ -479,7 +478,7 @@ def _settings(before, after):
 
 def _set_by(word, file):
     # A source that reads the header when it is built has all its words.
-    reading = next((path for path, text in answers.texts().items() if path.startswith("shim/") and file in text), None)
+    reading = file and next((path for path, text in answers.texts().items() if path.startswith("shim/") and file in text), None)
     ours = answers.of_word(word, "shim/") or reading
     if ours:
         return ANSWERED, ours

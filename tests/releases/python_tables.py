@@ -22,11 +22,11 @@ class Tables:
 
     def _environment(self):
         old, new = _variables(self._old), _variables(self._new)
-        # What a module sets itself is for others.
-        told = {name for files in (self._old, self._new) for fact in files.values() for name in fact.get("sets", ())}
+        # A variable that a module sets itself is meant for its child processes.
+        setting = {(name, module) for files in (self._old, self._new) for module, fact in files.items() for name in fact.get("sets", ())}
         for name in sorted({*old, *new}):
             where = sorted({module for module, _ in old.get(name, set()) | new.get(name, set())})
-            if name in told or not _is_of_devices(name, where, self._speaking):
+            if all((name, module) in setting for module in where) or not _is_of_devices(name, where, self._speaking):
                 continue
             uses_old = {use for _, use in old.get(name, ())}
             uses_new = {use for _, use in new.get(name, ())}

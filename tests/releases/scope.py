@@ -24,7 +24,7 @@ TABLES = "shim/python/compat_shim/cuda/tables.py"
 HOOKS, MPS = "shim/simulate/accelerator.h", "shim/python/compat_shim/simulate/mps.py"
 BACKEND = "shim/simulate/nccl/module.cc"
 OWN = "torch's own Python"
-# What is tuned, or of other devices.
+# Names of tuning and of other devices.
 ASIDE = re.compile(
     r"(?<![^\W_])(?:rocm|hip|amd\w*|xpu|sycl|mtia|tpu|experimental|halide|ck|cutlass\w*|helion|pallas|jax|test\w*|autotune|benchmark\w*|cudagraphs?|triton|tunable\w*)(?![^\W_])"
     r"|XpuInterface|MtiaInterface", re.I

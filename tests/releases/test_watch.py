@@ -91,8 +91,9 @@ class Release:
     def __init__(self):
         self.requires, self.tags = ">=3.11", ["cp311"]
         self.entry_points = "[torch.distributed.backends]\nnccl = torch.distributed.distributed_c10d:_register\n"
-        self.texts, self.native, self.functions, self.alerts, self.kernels, self.minimum = ["a text of CUDA"], ["_cuda_init"], {"add_mps": ["a text of MPS"]}, [], [], 14
+        self.texts, self.native, self.functions, self.alerts, self.kernels, self.minimum = ["a text of CUDA"], ["_cuda_init"], {"add_mps": ["adding two is not supported"]}, [], [], 14
         self.kernels_of_cuda, self.calls, self.settings = {"add_cuda": ["add has a text"]}, {}, ["max_split_size_mb"]
+        self.texts_of_cpu = []
         self.files = {
             "torch/cuda/__init__.py": "def synchronize(device=None):\n    return torch._C._cuda_init()\n",
             "torch/cuda/streams.py": "class _Given:\n    def one(self):\n        pass\ndef give() -> _Given:\n    return _Given()\ndef _check():\n    pass\n",
@@ -120,7 +121,8 @@ class Release:
         platforms = ("manylinux_2_28_x86_64", "macosx_14_0_arm64")
         (folder / "listed.json").write_text(json.dumps([[tag.rstrip("t"), tag, each] for tag in self.tags for each in platforms]))
         libraries = {
-            "manylinux_2_28_x86_64": {f"torch/lib/{name}.so": elf() for name in ("libtorch_cpu", "libtorch_cuda_linalg", "libc10")}
+            "manylinux_2_28_x86_64": {f"torch/lib/{name}.so": elf() for name in ("libtorch_cuda_linalg", "libc10")}
+            | {"torch/lib/libtorch_cpu.so": elf(*self.texts_of_cpu)}
             | {"torch/lib/libtorch_cuda.so": elf(*self.texts, functions=self.kernels_of_cuda, calls=self.calls), "torch/lib/libtorch_python.so": elf(*self.native),
                "torch/lib/libc10_cuda.so": elf(*self.settings)},
             "macosx_14_0_arm64": {"torch/lib/libtorch_cpu.dylib": mach_o(self.functions, self.alerts, self.kernels, self.minimum),
@@ -183,8 +185,10 @@ CHANGES = {
                                   "new words of add: two shapes are not supported here", False),
     "words of CUDA that a rule has otherwise": (lambda r: r.kernels_of_cuda.update(_int_mm_out_cuda=["mat2 is too narrow for this, it has"]),
                                                 "new words of _int_mm: mat2 is too narrow for this, it has\n    shim/simulate/cuda_refusals.json: needs a decision", True),
+    "words of CUDA that a rule has otherwise, and the CPU's kernel too": (lambda r: (r.kernels_of_cuda.update(_int_mm_out_cuda=["mat2 is too narrow for this, it has"]), r.texts_of_cpu.append("mat2 is too narrow for this, it has")),
+                                                                         "new words of _int_mm: mat2 is too narrow for this, it has\n    shim/simulate/cuda_refusals.json: needs a decision", True),
     "setting of the allocator": (lambda r: r.replace("AllocatorConfig.h", '"four"', '"four", "splice_" "by_class"'), "CUDAAllocatorConfig::getKeys (c10/cuda/CUDAAllocatorConfig.h) has also splice_by_class\n    shim: answered: shim/simulate/operators.py", False),
-    "setting that a library parses": (lambda r: r.settings.append("splice_size_mb"), "settings of the allocator, new: splice_size_mb", False),
+    "setting that a library parses": (lambda r: r.settings.append("splice_size_mb"), "settings of the allocator, new: splice_size_mb\n    shim: no answer", False),
     "refusal of a private function": (lambda r: r.replace("streams.py", "def _check():\n    pass", "def _check():\n    text = 'two streams must not be open'\n    raise RuntimeError(text)"),
                                       "torch.cuda.streams._check raises RuntimeError: two streams must not be open", False),
     "member of a private class that is given out": (lambda r: r.replace("streams.py", "def one", "def splice(self):\n        pass\n    def one"), "torch.cuda.streams gains _Given.splice", False),
@@ -194,11 +198,15 @@ CHANGES = {
     "kernel of an out form": (lambda r: setattr(r, "ops", r.ops + "- func: add.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    CPU, MPS: add_out\n"), "with a kernel for MPS now: add\n", False),
     "op without a CPU kernel": (lambda r: setattr(r, "ops", r.ops + "- func: splice_all(Tensor self) -> Tensor\n  dispatch:\n    CUDA: splice\n"), "none for the CPU: splice_all", True),
     "refusal of MPS": (lambda r: r.functions.update(splice_mps=["splice is not supported on MPS for float16"]), "new text in splice_mps: splice is not supported on MPS for float16", True),
+    "refusal of MPS that another function had": (lambda r: r.functions.update(splice_mps=["adding two is not supported"]), "new text in splice_mps: adding two is not supported", True),
     "refusal of MPS in words of another op's rule": (lambda r: r.functions.update(splice_mps=["splice_mps not implemented for "]), "new text in splice_mps: splice_mps not implemented for", True),
     "alert": (lambda r: (r.functions.update(splice_mps=["splice_out_mps"]), r.alerts.append("splice_mps")), "not deterministic now: splice_out_mps", True),
     "Metal kernel": (lambda r: r.kernels.append("splice_dense_float8_e9m9"), "Metal kernels for float8_e9m9", True),
     "variable in C++": (lambda r: r.texts.append("TORCH_NCCL_SPLICE"), "new in C++: TORCH_NCCL_SPLICE", False),
     "variable of MPS": (lambda r: r.functions.update(splice_mps=["PYTORCH_MPS_SPLICE_VERSION"]), "new in C++: PYTORCH_MPS_SPLICE_VERSION", False),
+    "variable that another module sets": (lambda r: r.files.update({"torch/distributed/reads.py": "import os\nx = os.environ.get('TORCH_NCCL_SPLICE')\n",
+                                                                    "torch/distributed/sets.py": "import os\nos.environ['TORCH_NCCL_SPLICE'] = '1'\n"}),
+                                          "new: TORCH_NCCL_SPLICE, read by torch.distributed.reads", False),
     "Python": (lambda r: setattr(r, "requires", ">=3.12"), "Requires-Python >=3.11 → >=3.12", False),
     "free threading": (lambda r: r.tags.append("cp399t"), "decided: the runner refuses a free-threaded Python", False),
     "interpreter": (lambda r: r.tags.append("cp399"), "wheels for Python 3.99", True),
@@ -242,6 +250,7 @@ def test_nothing_changed(tmp_path, run):
     for which, version in enumerate((BEFORE, AFTER)):
         release = Release()
         release.functions["splice_mps"] = [("splice of two is not supported on MPS", "is not supported on MPS")[which]]
+        release.kernels_of_cuda["splice_cuda"] = release.texts_of_cpu = [("a text of splice", "splice is not supported for two")[which]]
         release.texts.append(("TORCH_NCCL_SPLICE", "mallocTORCH_NCCL_SPLICE")[which])
         release.entry_points += ("", "[torch.distributed.transports]\nspliced = torch.distributed.rank:old\n")[which]
         release.files.update({path: contents[which] for path, contents in QUIET.items()})

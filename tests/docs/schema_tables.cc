@@ -86,7 +86,8 @@ std::string file_of(const ordered_json& section) {
 // "`self`: int64; reduces by product"
 std::string format_condition(const ordered_json& rule) {
     std::vector<std::string> words;
-    const std::string argument = code(rule.value("argument", ""));
+    const std::string argument =
+        rule.value("promoted", false) ? "promoted" : code(rule.value("argument", ""));
     if (rule.value("elsewhere", false)) words.push_back(argument + " on the CPU");
     if (rule.contains("dtypes")) words.push_back(argument + ": " + format_dtypes(rule["dtypes"]));
     if (rule.contains("condition")) {

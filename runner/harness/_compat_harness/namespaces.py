@@ -168,7 +168,7 @@ def _become_init(sandbox, job, leader):
     os.set_inheritable(job, True)
     program = sandbox["init"]
     try:
-        held = {sandbox["held"] + name: os.environ.get(name, "") for name in ("TMPDIR", "COMPAT_LISTENER")}
+        held = {sandbox["held"] + "TMPDIR": os.environ.get("TMPDIR", "")}
         os.execve(program[0], [*program, "of", str(leader), str(job)], held)
     finally:
         _exit(1)

@@ -1,5 +1,5 @@
-// Where nights keep their summaries, and what a site shows of the newest one. Not
-// for writing a summary (nightly/night.h).
+// Where nights keep their summaries, and what a site shows of the newest one. Not for writing a
+// summary (nightly/night.h).
 #pragma once
 
 #include <string_view>

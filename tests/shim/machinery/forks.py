@@ -126,17 +126,22 @@ class _Stream(IterableDataset):
             yield ask(self.device)[1] * index
 
 
+def _loader(data, size, workers=2, **options):
+    """A DataLoader with forked workers: from Python 3.14 on, others are the default."""
+    return DataLoader(data, size, num_workers=workers, multiprocessing_context=_FORK, **options)
+
+
 def _answers(loader):
     """An answer for each ask(): the loader's data set asks once an element."""
     return [element for batch in loader for element in batch]
 
 
 def workers(device):
-    return _answers(DataLoader(_Data(device), 2, num_workers=2))
+    return _answers(_loader(_Data(device), 2))
 
 
 def workers_and_pinned_memory(device):
-    return _answers(DataLoader(_Data(device), 2, num_workers=2, pin_memory=True))
+    return _answers(_loader(_Data(device), 2, pin_memory=True))
 
 
 def pinned_memory_without_workers(device):
@@ -144,7 +149,7 @@ def pinned_memory_without_workers(device):
 
 
 def persistent_workers(device):
-    loader = DataLoader(_Data(device), 3, num_workers=2, persistent_workers=True)
+    loader = _loader(_Data(device), 3, persistent_workers=True)
     answers = [_answers(loader) for _ in range(2)]
     assert torch.equal(torch.stack(answers[0]), torch.stack(answers[1]))
     loader._iterator._shutdown_workers()
@@ -152,14 +157,14 @@ def persistent_workers(device):
 
 
 def worker_set_up(device):
-    loader = DataLoader(
-        _Data(device), 2, num_workers=2, worker_init_fn=lambda _: torch.ones(1, device=device)
-    )
-    return _answers(loader)
+    def set_up(worker):
+        torch.ones(1, device=device)
+
+    return _answers(_loader(_Data(device), 2, worker_init_fn=set_up))
 
 
 def stream_of_elements(device):
-    loader = DataLoader(_Stream(device), 1, num_workers=2)
+    loader = _loader(_Stream(device), 1)
     return sorted((x.tolist() for x in _answers(loader)))
 
 
@@ -167,7 +172,7 @@ def collated_by_the_worker(device):
     def collate(elements):
         return torch.stack(elements).to(device, non_blocking=True)
 
-    return _answers(DataLoader(_Data(device), 2, num_workers=1, collate_fn=collate))
+    return _answers(_loader(_Data(device), 2, workers=1, collate_fn=collate))
 
 
 def _as_lists(device):

@@ -153,7 +153,8 @@ start.record(), torch.randn(64, 64, device="cuda").mm(torch.randn(64, 64, device
 torch.cuda.current_stream().wait_stream(s)
 pinned = torch.ones(4).pin_memory()
 batches = [batch.is_pinned() for workers in (0, 2) for (batch,) in torch.utils.data.DataLoader(
-    torch.utils.data.TensorDataset(torch.randn(8, 2)), 4, pin_memory=True, num_workers=workers)]
+    torch.utils.data.TensorDataset(torch.randn(8, 2)), 4, pin_memory=True, num_workers=workers,
+    multiprocessing_context="fork" if workers else None)]
 print(json.dumps([inside, seen, on_one, torch.cuda.current_stream() == default, s != default,
     t.device.index, start.elapsed_time(end) > 0, torch.ones(1).is_pinned(), pinned.is_pinned(),
     torch.empty(3, pin_memory=True).is_pinned(), pinned.cuda(non_blocking=True).is_pinned(),

@@ -11,6 +11,7 @@ import pytest
 SWEEP = pathlib.Path(__file__).resolve().parents[1] / "sweep"
 sys.path.insert(0, str(SWEEP))
 
+import refusal_texts  # noqa: E402
 import sweep  # noqa: E402
 
 
@@ -91,3 +92,16 @@ def test_every_exception_has_a_reason():
     for name, exception in sweep.EXCEPTIONS.items():
         assert set(exception) == {"differs", "reason"}, name
         assert set(exception["differs"]) <= set(sweep.PARTS) and len(exception["reason"]) > 20
+
+
+def test_a_rule_is_covered_by_one_that_refuses_every_call(monkeypatch):
+    rule = {"ops": ["mul"], "argument": "self", "dtypes": ["int8"], "kernel": "mul_{metal}"}
+
+    def covered(**other):
+        monkeypatch.setattr(refusal_texts, "all_rules", lambda: [rule, {**rule, **other}])
+        return refusal_texts.refused_by_others(rule, "2.15")
+
+    assert covered(text="no")
+    assert not covered(argument="other")
+    assert not covered(condition="a_scalar")
+    assert not covered(requires="self.dim() > 0")

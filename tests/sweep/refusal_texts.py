@@ -87,11 +87,13 @@ def dtypes(rule):
 
 
 def refused_by_others(rule, version):
-    """Whether other rules that hold refuse its dtypes: the op checks them before it looks the kernel up."""
+    """Whether other rules that hold refuse its dtypes of the same argument in every call: the op checks
+    them before it looks the kernel up."""
     refused = {
         (op, dtype)
         for other in all_rules()
-        if other is not rule and in_range(other, version)
+        if other is not rule and in_range(other, version) and other.get("argument") == rule.get("argument")
+        and not {"condition", "requires"} & other.keys()
         for op, dtype in itertools.product(other["ops"], dtypes(other))
     }
     return refused.issuperset(itertools.product(rule["ops"], dtypes(rule)))

@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 
 import pytest
 
@@ -120,3 +121,19 @@ print(json.dumps({
     assert active or answer["skipped"] == answer["collected"]
     reasons = [reason for reason in answer["reasons"] if not LEFT_OUT.match(reason)]
     assert reasons == ([] if active else ["the shim is not active in this process"])
+
+
+@pytest.mark.parametrize(
+    ("name", "definitions"),
+    [
+        ("v4_gcc_libstdcpp_cxxabi1018", 'PYBIND11_COMPILER_TYPE="_gcc";PYBIND11_BUILD_ABI="_cxxabi1018"'),
+        ("v5_clang_libcpp_cxxabi1002", 'PYBIND11_COMPILER_TYPE="_clang";PYBIND11_BUILD_ABI="_cxxabi1002"'),
+        ("v11_system_libstdcpp_gxx_abi_1xxx_use_cxx11_abi_1", ""),
+    ],
+)
+def test_the_build_names_the_compiler_as_torchs_pybind11_does(tmp_path, name, definitions):
+    library = tmp_path / "lib/libtorch_python.so"
+    library.parent.mkdir()
+    library.write_bytes(f"\0__pybind11_internals_{name}__\0".encode())
+    ask = runpy.run_path(str(ROOT / "shim/ask_python.py"))
+    assert ask["pybind11_definitions"](str(tmp_path)) == definitions

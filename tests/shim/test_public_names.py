@@ -20,7 +20,7 @@ KINDS = (
 # A message that the device is missing, in torch's words.
 FOREIGN = re.compile(
     r"module 'torch[\\w.]*' has no attribute|is not defined|cannot import|No module named 'torch"
-    r"|compiled with|linked with|without (MPS|CUDA)|built with|NoneType|_Dummy|dummy base"
+    r"|driver|bindings|compiled with|linked with|without (MPS|CUDA)|built with|NoneType|_Dummy|dummy base"
 )
 def modules():
     for root in roots:
@@ -63,6 +63,8 @@ for path in modules():
         if not callable(value) or not of_torch or id(value) in seen: continue
         seen.add(id(value))
         made = call(f"{path}.{name}", value)
+        for member, kept in vars(value).items() if inspect.isclass(value) else ():
+            if not member.startswith("_") and isinstance(kept, (staticmethod, classmethod)): call(f"{path}.{name}.{member}", getattr(value, member))
         if inspect.isclass(value) and made is not None: members(f"{path}.{name}", made)
 print(json.dumps([wrong, sorted(set(called))]))
 """

@@ -323,8 +323,15 @@ REFUSED_IN_PYTHON = (
         {
             ("torch.cuda.green_contexts", "GreenContext.__init__"): "torch.cuda.GreenContext",
             ("torch.cuda.green_contexts", "GreenContext.create"): "torch.cuda.GreenContext.create",
+            ("torch.cuda.green_contexts", "GreenContext.max_workqueue_concurrency"): (
+                "torch.cuda.GreenContext.max_workqueue_concurrency"
+            ),
+            ("torch.cuda.green_contexts", "GreenContext.split"): "torch.cuda.GreenContext.split",
             ("torch.cuda.green_contexts", "SMPartition.__init__"): (
                 "torch.cuda.green_contexts.SMPartition"
+            ),
+            ("torch.cuda.green_contexts", "SMPartition.from_device"): (
+                "torch.cuda.green_contexts.SMPartition.from_device"
             ),
             ("torch.cuda.green_contexts", "get_num_locality_domains"): (
                 "torch.cuda.green_contexts.get_num_locality_domains"

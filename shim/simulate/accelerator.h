@@ -193,7 +193,7 @@ void begin_use();
 int exchange_device(int index);
 void check_index(int index);
 // All work of a device has ended already. Throws if it is lost (kernels/assertions.h).
-void synchronize_device();
+void synchronize_device(int index);
 // `device`, with this thread's current index if it has none.
 [[nodiscard]] c10::Device with_index(c10::Device device) noexcept;
 

@@ -41,7 +41,7 @@ class SimulatedHooks final : public CudaHooks {
     c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
         return static_cast<c10::DeviceIndex>(exchange_device(index));
     }
-    void deviceSynchronize(c10::DeviceIndex) const override { synchronize_device(); }
+    void deviceSynchronize(c10::DeviceIndex index) const override { synchronize_device(index); }
     std::string showConfig() const override { return "CUDA simulated by compat_shim\n"; }
 
     const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {

@@ -15,6 +15,7 @@
 
 #include "runtime/device_stats.h"
 #include "runtime/host_memory.h"
+#include "runtime/pinned.h"
 #include "simulate/accelerator.h"
 #include "simulate/kernels/assertions.h"
 #include "simulate/trace/blocks.h"
@@ -28,6 +29,7 @@ constexpr std::int64_t kGranule = 512;  // bytes; CUDACachingAllocator's kMinBlo
 struct Device {
     Counter bytes, blocks;
     std::atomic<std::int64_t> limit{host_memory().total};
+    std::atomic<bool> has_context{false};
 };
 
 // Never destroyed: tensors outlive statics.
@@ -58,6 +60,7 @@ c10::DataPtr counted(void* data, std::unique_ptr<Block> block) {
     device.bytes.add(block->bytes);
     block->data = data;
     if (block->bytes > 0) {
+        make_context(block->device);
         device.blocks.add(1);
         trace_allocation(data);
     }
@@ -67,6 +70,13 @@ c10::DataPtr counted(void* data, std::unique_ptr<Block> block) {
 
 std::int64_t rounded(std::size_t bytes) {
     return (static_cast<std::int64_t>(bytes) + kGranule - 1) / kGranule * kGranule;
+}
+
+// Memory was pinned before any device had a context.
+void use_first_for_pinned() {
+    const auto has = [](const Device& device) { return device.has_context.load(); };
+    if (pinned_figures().blocks.allocated > 0 && std::ranges::none_of(devices(), has))
+        at(0).has_context = true;
 }
 
 // One function of each part that keeps memory.
@@ -139,6 +149,7 @@ class Allocator final : public DeviceAllocator {
     void resetPeakStats(c10::DeviceIndex index) override { reset_device_peak(index); }
     std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex index) override {
         check_not_lost();
+        make_context(index);
         const DeviceFigures figures = device_figures(index);
         const std::int64_t total = std::min(figures.limit, host_memory().total);
         const std::int64_t free = std::max<std::int64_t>(0, total - figures.bytes.current);
@@ -275,6 +286,17 @@ c10::Storage adopt(const c10::Storage& host, c10::Device device) {
     return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
         c10::StorageImpl::use_byte_size_t(), host.nbytes(), adopt_memory(host, device),
         &allocator(), /*resizable=*/true));
+}
+
+bool has_context(int device) {
+    use_first_for_pinned();
+    return at(device).has_context;
+}
+
+void make_context(int device) {
+    if (at(device).has_context) return;
+    use_first_for_pinned();
+    at(device).has_context = true;
 }
 
 DeviceFigures device_figures(int device) {

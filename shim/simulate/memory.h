@@ -22,6 +22,11 @@ namespace compat::shim::simulate {
 // Adopts memory that a kernel gave the storage's CPU alias in place of its own.
 [[nodiscard]] c10::DataPtr adopt_memory(const c10::Storage& host, c10::Device device);
 
+// CUDA makes a device's context at its first use, such as an allocation. Pinned memory belongs to a
+// device that has one, else to the first device, which gets one.
+[[nodiscard]] bool has_context(int device);
+void make_context(int device);
+
 // Bytes as the device's allocator rounds them, and blocks.
 struct DeviceFigures {
     Figure bytes, blocks;

@@ -128,7 +128,8 @@ PYBIND11_MODULE(_compat_simulate, module) {
             return exchange_stream(accelerator().device(device), stream);
         },
         py::arg("device"), py::arg("stream"));
-    module.def("synchronize_device", torch::wrap_pybind_function(&synchronize_device));
+    module.def("synchronize_device",
+               torch::wrap_pybind_function([] { synchronize_device(current_device()); }));
     // As TracedBlock; None outside all blocks.
     module.def(
         "traced_block",
@@ -154,6 +155,16 @@ PYBIND11_MODULE(_compat_simulate, module) {
 #ifdef __linux__
     add_sharing(module);
 #endif
+    module.def(
+        "has_context",
+        [](int device) {
+            TORCH_CHECK(
+                device >= 0 && device < device_count(),
+                "hasPrimaryContext expects a valid device index, but got device_index=", device);
+            return has_context(device);
+        },
+        py::arg("device"));
+    module.def("make_context", &make_context, py::arg("device"));
     module.def("reset_device_peak", &reset_device_peak, py::arg("device"));
     module.def("reset_device_accumulated", &reset_device_accumulated, py::arg("device"));
     module.def("set_device_limit", &set_device_limit, py::arg("device"), py::arg("bytes"));

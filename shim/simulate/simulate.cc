@@ -44,6 +44,7 @@ class SimulatedGuard final : public Guard {
     c10::Stream getNewStream(c10::Device device, int priority) const override {
         if (!accelerator().traits().serves_cuda) return Guard::getNewStream(device, priority);
         device = simulate::with_index(device);
+        make_context(device.index());
         return c10::Stream(c10::Stream::UNSAFE, device, pooled_stream(device.index(), priority));
     }
     c10::Stream getStreamFromGlobalPool(c10::Device device, bool high) const override {
@@ -58,10 +59,11 @@ class SimulatedGuard final : public Guard {
         check_not_lost();
         trace_stream_synchronization(stream.id());
     }
-    void synchronizeDevice(c10::DeviceIndex) const override { synchronize_device(); }
+    void synchronizeDevice(c10::DeviceIndex index) const override { synchronize_device(index); }
     void record(void** event, const c10::Stream& stream, c10::DeviceIndex index,
                 c10::EventFlag flag) const override {
         check_not_lost();
+        make_context(index);
         const bool is_new = !*event;
         Guard::record(event, stream, index, flag);
         if (is_new) trace_event_creation(*event);
@@ -176,8 +178,9 @@ int exchange_device(int index) {
     return std::exchange(current, index);
 }
 
-void synchronize_device() {
+void synchronize_device(int index) {
     check_not_lost();
+    make_context(index);
     trace_device_synchronization();
 }
 

@@ -224,3 +224,29 @@ print(json.dumps([raised(set_them, "no_such_key:1"), raised(torch._C._accelerato
     *refused, known, small, one = ran.answer
     assert refused == [["ValueError", UNKNOWN]] * 2 and known is None and one == 1
     assert small == ["ValueError", "CachingAllocator option max_split_size_mb too small, must be >= 20"]
+
+
+# Each with the devices that have a context after it, in a process of its own.
+CONTEXTS = {
+    "torch.cuda.init()": [],
+    "torch.cuda.manual_seed(0); torch.cuda.get_device_properties(1); torch.cuda.memory_allocated(1)": [],
+    "torch.cuda.set_device(0)": [0],
+    "torch.cuda.set_device(1)": [1],
+    "x = torch.ones(2, device='cuda:1', requires_grad=True); str(x), x.cpu(), x.sum().backward()": [1],
+    "x = torch.ones(2, device='cuda:1'); torch.ones(2).pin_memory()": [1],
+    "torch.ones(2).pin_memory(); torch.cuda.set_device(1)": [0, 1],
+    "with torch.cuda.device(1): pass": [1],
+    "torch.cuda.Stream(1)": [1],
+    "torch.cuda.synchronize()": [0],
+    "torch.cuda.mem_get_info(1)": [1],
+}
+
+
+@pytest.mark.parametrize("used", CONTEXTS)
+def test_a_device_has_a_context_once_it_is_used(child, used):
+    ran = child(
+        f"import json, torch\n{used}\n"
+        "print(json.dumps([i for i in range(2) if torch._C._cuda_hasPrimaryContext(i)]))",
+        env=DEVICES["cuda"],
+    )
+    assert ran.answer == CONTEXTS[used]

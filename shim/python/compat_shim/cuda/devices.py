@@ -44,6 +44,13 @@ class Devices:
         """Make a device current; returns the index before, or -1 for a negative index."""
         raise NotImplementedError
 
+    def has_context(self, index):
+        """Whether a program has used the device, so that its driver holds a context there."""
+        return True
+
+    def make_context(self, index):
+        pass
+
     def place(self, index):
         """Where collectives put a tensor for this device; None leaves it where it is."""
         raise NotImplementedError

@@ -119,7 +119,16 @@ def _actions(native, library, devices):
         devices.initialized()
 
     def set_device(index):
-        devices.exchange(index)
+        """CUDA makes the context of the device, also of the current one."""
+        if devices.check(index):
+            devices.exchange(index)
+            devices.make_context(index)
+
+    def exchange_device(index):
+        before = devices.exchange(index)
+        if before not in (-1, index):
+            devices.make_context(index)
+        return before
 
     def of_device(answer):
         """A question about one device, which must be there."""
@@ -140,7 +149,7 @@ def _actions(native, library, devices):
         "_CudaEventBase": streams.event_base(native.Event, library),
         "_CudaStreamBase": streams.stream_base(native.Stream, library, devices),
         "_cuda_canDeviceAccessPeer": lambda one, other: devices.reaches(one, other),
-        "_cuda_exchangeDevice": lambda index: devices.exchange(index),
+        "_cuda_exchangeDevice": exchange_device,
         "_cuda_getArchFlags": lambda: "sm_{}{}".format(*devices.model.capability),
         "_cuda_getCurrentRawStream": of_device(devices.stream),
         "_cuda_getCurrentStream": stream_of(devices.stream),
@@ -150,6 +159,7 @@ def _actions(native, library, devices):
         "_cuda_getStreamFromExternal": lambda pointer, index: stream_of(
             lambda _: streams.known_stream(library, pointer)
         )(index),
+        "_cuda_hasPrimaryContext": lambda index: devices.has_context(index),
         "_cuda_hostMemoryStats": lambda: properties.host_memory_stats(library),
         "_cuda_init": initialize,
         "_cuda_isInBadFork": lambda: devices.in_bad_fork(),

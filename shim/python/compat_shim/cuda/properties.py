@@ -119,7 +119,9 @@ class Runtime:
         setattr(self, name, refusal.function(self._library, name, symbol, why, f"use {instead}"))
 
     def cudaMemGetInfo(self, index):
-        memory = self._devices.memory(index if self._devices.check(index) else 0)
+        index = index if self._devices.check(index) else 0
+        self._devices.make_context(index)
+        memory = self._devices.memory(index)
         return memory.free, memory.total
 
     def cudaGetErrorString(self, code):

@@ -27,7 +27,6 @@ CONSTANTS = {
     "_cuda_getAllocatorBackend": "native",
     "_cuda_getCompiledVersion": 12060,
     "_cuda_getHipblasltVersion": None,
-    "_cuda_hasPrimaryContext": True,
     "_cuda_memoryMetadataSupported": False,
     "_cuda_isCurrentStreamCapturing": False,
     "_cuda_isHistoryEnabled": False,

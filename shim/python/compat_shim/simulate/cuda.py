@@ -177,6 +177,12 @@ class SimulatedCuda(Devices):
     def exchange(self, index):
         return self._simulator.exchange_device(index) if self.check(index) else -1
 
+    def has_context(self, index):
+        return self._simulator.has_context(index)
+
+    def make_context(self, index):
+        self._simulator.make_context(index)
+
     def place(self, index):
         return f"cuda:{index}" if self.check(index) else None
 

@@ -76,9 +76,8 @@ void run_through(const c10::OperatorHandle& op, torch::jit::Stack& stack,
             if (result.scalar_type() == wide) return result.to(narrow);
             if (half && result.scalar_type() == c10::ScalarType::ComplexFloat)
                 return result.to(c10::ScalarType::ComplexHalf);
-            if (narrow == c10::ScalarType::ComplexHalf &&
-                result.scalar_type() == c10::ScalarType::Float)
-                return result.to(c10::ScalarType::Half);
+            if (c10::isComplexType(narrow) && result.scalar_type() == c10::toRealValueType(wide))
+                return result.to(c10::toRealValueType(narrow));
             return result;
         });
 }

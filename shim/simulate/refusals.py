@@ -42,6 +42,7 @@ SCALAR_TYPES = {
     "float32": "Float",
     "float64": "Double",
     "complex32": "ComplexHalf",
+    "bcomplex32": "BComplex32",
     "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",
     "bool": "Bool",

@@ -280,3 +280,18 @@ print(json.dumps(wrong))
         TORCHDEVICE_CAPABILITY="9.0",
     )
     assert ran.answer == []
+
+
+@pytest.mark.skipif(older_than("2.14"), reason="CUDA's FFT takes no bfloat16 before torch 2.14")
+def test_ffts_of_bfloat16_are_complex64_and_of_bcomplex32_keep_its_parts(on_cuda):
+    ran = on_cuda(
+        """
+x = torch.arange(6.0).bfloat16()
+half = torch.ones(4, dtype=torch.complex64).to(torch.bcomplex32).cuda()
+print(json.dumps([
+    str(torch.fft.rfft(x.cuda()).dtype), torch.equal(torch.fft.fft(x.cuda()).cpu(), torch.fft.fft(x.float())),
+    str(torch.fft.fft(half).dtype), torch.fft.fft(half).to(torch.complex64).real.tolist(),
+    str(torch.fft.irfft(half[:3]).dtype)]))
+"""
+    )
+    assert ran.answer == ["torch.complex64", True, "torch.bcomplex32", [4, 0, 0, 0], "torch.bfloat16"]

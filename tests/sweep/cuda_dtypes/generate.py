@@ -35,7 +35,7 @@ sys.path.insert(0, str(HERE))
 from calls import UNANSWERED  # noqa: E402
 
 CALLS = HERE.parents[1] / "shim/cuda_calls.json"
-CAPABILITIES = {"7.5": ("flash_attention(h(1,2,4,16)",), "8.0": (), "8.6": ("attention(",), "8.9": ("_scaled_mm", "_scaled_addmm"),
+CAPABILITIES = {"7.5": ("flash_attention(h(1,2,4,16)", "bcomplex32"), "8.0": (), "8.6": ("attention(",), "8.9": ("_scaled_mm", "_scaled_addmm"),
                 "9.0": ("_scaled_mm", "_scaled_addmm")}
 MOST_DEATHS = 300
 

@@ -20,6 +20,7 @@ rule holds from `since` to the version before `until`, if it has these. It holds
 CMakeLists.txt runs it.
 """
 
+import functools
 import json
 import os
 import re
@@ -58,19 +59,27 @@ THROUGH = {"bool": ("uint8", "float64")}
 THROUGH_INTEGER = ("float64",)
 
 
+@functools.cache
+def groups():
+    return kernel_groups(read().native_functions)
+
+
 def names(functions, op):
-    """All forms of an op: `lerp.Scalar` includes lerp_.Scalar and lerp.Scalar_out. A base name that
-    ends in _ means the in-place form alone, and `median.` the form without a name of its own. Forms
-    by the name of a dimension, which older releases have, are left out: each calls the form by
-    number."""
+    """All forms of an op: `lerp.Scalar` includes lerp_.Scalar and lerp.Scalar_out, and `mul.Tensor`
+    mul.out, which shares its kernel. A base name that ends in _ means the in-place form alone, and
+    `median.` the form without a name of its own. Forms by the name of a dimension, which older
+    releases have, are left out: each calls the form by number."""
     base, dot, overload = op.partition(".")
+    group = groups().get(op.removesuffix("."), ())
+    members = {str(each.func.name) for each in group if each.func.is_out_fn()}
     for function in functions:
         name = function.func.name
         if name.name.base != base.removesuffix("_") or base.endswith("_") and not name.name.inplace:
             continue
         if any("Dimname" in str(argument.type) for argument in function.func.arguments.flat_all):
             continue
-        if not dot or name.overload_name in (overload, f"{overload}_out"):
+        named_so = name.overload_name in (overload, f"{overload}_out")
+        if not dot or named_so or str(name) in members:
             yield str(name)
 
 
@@ -287,7 +296,6 @@ def indices(function):
 def tried(rules, kind, functions, known):
     """The rules found by trial, in the form of the rules above: each op's forms, with its
     arguments. They leave out dtypes of an op that a rule above covers."""
-    groups = kernel_groups(functions)
     version = target()
     ruled = {
         (name, dtype)
@@ -297,7 +305,7 @@ def tried(rules, kind, functions, known):
         for dtype in rule["dtypes"]
     }
     for rule in rules[kind]:
-        for each in groups.get(rule["op"], ()):
+        for each in groups().get(rule["op"], ()):
             name, argument = str(each.func.name), first_tensor(each)
             left = [dtype for dtype in dtypes(rule, rules["groups"]) if (name, dtype) not in ruled]
             if argument and left:
@@ -325,11 +333,10 @@ def computed(rules):
                 )
 
 
-def dispatch_names(rules, functions):
+def dispatch_names(rules):
     """Rows for ops that have no rule with such a name, and for their other forms."""
-    groups = kernel_groups(functions)
     for op, name in rules.get("names", {}).items():
-        for each in groups.get(op, ()):
+        for each in groups().get(op, ()):
             yield str(each.func.name), f'    {{"{each.func.name}", {quoted(name)}}},'
 
 
@@ -388,7 +395,7 @@ def main():
         trials = load(tried_path)
         for kind, known in found.items():
             known += list(tried(trials, kind, functions, known))
-        named = list(dispatch_names(trials, functions))
+        named = list(dispatch_names(trials))
     checks = Checks(functions, device)
     refused, replaced = f"k_{device}_refusals", f"k_{device}_computed"
     rows = list(refusals(alerts + found["refusals"], checks))

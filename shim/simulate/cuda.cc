@@ -5,7 +5,6 @@
 #include <c10/core/AllocatorConfig.h>
 #define COMPAT_TORCH_HAS_ALLOCATOR_CONFIG
 #endif
-#include <torch/version.h>
 
 #include <cstdlib>
 #include <string>
@@ -13,6 +12,7 @@
 #include <unordered_set>
 
 #include "runtime/hooks.h"
+#include "runtime/torch_version.h"
 #include "simulate/accelerator.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
@@ -141,7 +141,7 @@ class Cuda final : public Accelerator {
     }
     void assertion_failed(const std::string&) const override {
         constexpr int kAssert = 710;
-        throw_cuda_error(kAssert, TORCH_VERSION_MINOR < 9
+        throw_cuda_error(kAssert, COMPAT_TORCH_BEFORE(2, 9)
                                       ? "device-side assert triggered"
                                       : "device-side assert triggered\nSearch for "
                                         "`cudaErrorAssert' in https://docs.nvidia.com/cuda/"

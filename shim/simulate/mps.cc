@@ -7,7 +7,6 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +19,7 @@
 
 #include "runtime/fork_safe_mutex.h"
 #include "runtime/hooks.h"
+#include "runtime/torch_version.h"
 #include "simulate/accelerator.h"
 #include "simulate/generator.h"
 #include "simulate/kernel.h"
@@ -38,18 +38,14 @@ constexpr const char* kNoDouble =
     "Please use float32 instead.";
 constexpr std::size_t kMaxDimensions = 16;
 // Behaviour of MPS that differs between versions of torch.
-constexpr bool before_torch(int major, int minor) noexcept {
-    return TORCH_VERSION_MAJOR < major ||
-           (TORCH_VERSION_MAJOR == major && TORCH_VERSION_MINOR < minor);
-}
 // Pinned memory is the device's: a CPU tensor that reports the device mps:0. In later versions it
 // is host memory, from MPSAllocator.mm's pinned allocator.
-constexpr bool kPinsOnDevice = before_torch(2, 14);
+constexpr bool kPinsOnDevice = COMPAT_TORCH_BEFORE(2, 14);
 // A copy to a host tensor of a dtype with larger elements first converts on the device. Later
 // versions do not, and write nothing for float64.
-constexpr bool kCastsOnDevice = before_torch(2, 14);
+constexpr bool kCastsOnDevice = COMPAT_TORCH_BEFORE(2, 14);
 // Times are asked of recorded events alone.
-constexpr bool kChecksRecorded = !before_torch(2, 15);
+constexpr bool kChecksRecorded = !COMPAT_TORCH_BEFORE(2, 15);
 // Major versions of macOS that torch's hooks know: up to torch 2.15 not 27. 16 to 25 do not exist.
 constexpr std::array<unsigned, 3> kMacos{14, 15, 26};
 

@@ -4,7 +4,6 @@
 
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/torch_version.h"
 #include "simulate/accelerator.h"
 #include "simulate/kernels/capability.h"
 
@@ -93,7 +93,7 @@ bool flash_trains(const Attention& call, bool debug) {
 
 // From torch 2.15 on.
 bool flash_grid(const Attention& call, bool debug) {
-    if (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 15) return true;
+    if (COMPAT_TORCH_BEFORE(2, 15)) return true;
     const std::int64_t batch = call.query.size(0), heads = call.query.size(1);
     return meets(batch <= kLargestGrid && heads <= kLargestGrid, debug,
                  "Flash attention does not support batch size or num_heads greater than ",
@@ -222,7 +222,7 @@ bool cudnn_sizes(const Attention& call, bool debug) {
 }
 
 // From 2.14 on one head of keys may serve all, and memory-efficient attention takes groups.
-#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 14
+#if COMPAT_TORCH_BEFORE(2, 14)
 constexpr AttentionCheck kFlashHeads = sdp::check_batch_size_and_num_heads_dense<true>,
                          kEfficientHeads = sdp::check_batch_size_and_num_heads_dense<false>,
                          kCudnnHeads = sdp::check_batch_size_and_num_heads_dense<true, false>;

@@ -7,7 +7,6 @@
 #include <ATen/native/transformers/attention.h>
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include <array>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "runtime/torch_version.h"
 #include "simulate/cpu_aliases.h"
 #include "simulate/kernel.h"
 #include "simulate/kernels/attention_choice.h"
@@ -209,8 +209,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(
 
 // From torch 2.14 on, fused kernels take tensors without a batch.
 bool lack_batch(const Tensor& query, const Tensor& key, const Tensor& value) {
-    return (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 14) && !query.is_nested() &&
-           query.dim() == 3 && key.dim() == 3 && value.dim() == 3;
+    return !COMPAT_TORCH_BEFORE(2, 14) && !query.is_nested() && query.dim() == 3 &&
+           key.dim() == 3 && value.dim() == 3;
 }
 
 MaybeTensor in_batch(const MaybeTensor& mask) {

@@ -1,7 +1,6 @@
 #include "simulate/kernels/mps_values.h"
 
 #include <ATen/ATen.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
@@ -11,15 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/torch_version.h"
+
 namespace compat::shim::simulate {
 namespace {
 
 using at::Tensor;
-
-constexpr bool torch_is(int from, int before) {
-    return TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= from && TORCH_VERSION_MINOR < before;
-}
-constexpr int kAny = 1000;
 
 // ---- sort: mps/operations/Sort.mm and mps/kernels/Sort.metal, from torch 2.13 on. Older versions
 // sort with MPSGraph, whose order of equal elements is not published.
@@ -149,7 +145,8 @@ struct Row {
     bool here;
     Computation run;
 };
-constexpr bool kOwnSort = torch_is(13, kAny), kGraphLogSoftmax = torch_is(0, 15);
+constexpr bool kOwnSort = !COMPAT_TORCH_BEFORE(2, 13),
+               kGraphLogSoftmax = COMPAT_TORCH_BEFORE(2, 15);
 constexpr std::array<Row, 4> kRows{{{"sort.stable", kOwnSort, &sort},
                                     {"sort.values_stable", kOwnSort, &sort},
                                     {"_log_softmax", kGraphLogSoftmax, &log_softmax},

@@ -160,29 +160,28 @@ class Allocator final : public DeviceAllocator {
 constexpr int kUnbounded = -1;
 thread_local int kernels_device = kUnbounded;
 
+// The one that ours is over. Another library may have put its own over ours when memory is freed.
+c10::Allocator* own_allocator = nullptr;
+
 class HostAllocator final : public c10::Allocator {
   public:
-    explicit HostAllocator(c10::Allocator* own) { own_ = own; }
     c10::DataPtr allocate(std::size_t bytes) override {
-        if (kernels_device == kUnbounded) return own_->allocate(bytes);
+        if (kernels_device == kUnbounded) return own_allocator->allocate(bytes);
         check_limit(rounded(bytes), kernels_device);
-        return from_host(*own_, bytes, kernels_device);
+        return from_host(*own_allocator, bytes, kernels_device);
     }
     // With a trace, of what was allocated with and without it.
     c10::DeleterFnPtr raw_deleter() const override {
-        return is_traced() ? &free_either : own_->raw_deleter();
+        return is_traced() ? &free_either : own_allocator->raw_deleter();
     }
     void copy_data(void* to, const void* from, std::size_t bytes) const override {
-        own_->copy_data(to, from, bytes);
+        own_allocator->copy_data(to, from, bytes);
     }
 
   private:
     static void free_either(void* data) {
-        if (!free_traced(data)) own_->raw_deleter()(data);
+        if (!free_traced(data)) own_allocator->raw_deleter()(data);
     }
-
-    // One in a process. Another library may have put its own over ours when memory is freed.
-    static inline c10::Allocator* own_ = nullptr;
 };
 
 std::shared_mutex& addresses() {
@@ -247,7 +246,8 @@ MovingMemory::~MovingMemory() {
 
 void bound_host_allocator() {
     constexpr std::uint8_t kHighestPriority = 255;
-    c10::SetCPUAllocator(new HostAllocator(c10::GetCPUAllocator()), kHighestPriority);
+    own_allocator = c10::GetCPUAllocator();
+    c10::SetCPUAllocator(new HostAllocator(), kHighestPriority);
 }
 
 KernelMemory::KernelMemory(c10::Device device) noexcept

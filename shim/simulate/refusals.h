@@ -55,9 +55,9 @@ struct Refusal {
     ErrorType error;
     // Systems with this rule, as Accelerator::system: from `since`, before `until`; 0: all.
     unsigned since, until;
-    std::string_view
-        text;  // upstream's; {dtype} and {metal} are the dtype that is checked, {device}
-               // and {reduce} the argument's, {input} is the first argument's dtype
+    // upstream's; {dtype} and {metal} are the dtype that is checked, {device} and {reduce} the
+    // argument's, {input} is the first argument's dtype
+    std::string_view text;
 };
 
 // A dtype that upstream computes and the CPU's kernel may lack, and the one or two dtypes to use in

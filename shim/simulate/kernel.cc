@@ -411,6 +411,29 @@ void not_simulated(const c10::OperatorHandle& op, torch::jit::Stack*) {
         "this part on the device itself");
 }
 
+class Checked final : public c10::OperatorKernel {
+  public:
+    Checked(const c10::OperatorHandle& op, c10::KernelFunction kernel)
+        : rules_(accelerator().refusals(), {}, name_in_rules(op.schema()), op.schema()),
+          kernel_(std::move(kernel)) {}
+
+    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                    torch::jit::Stack* stack) const {
+        rules_.check(op, torch::jit::last(*stack, op.schema().arguments().size()));
+        kernel_.callBoxed(op, keys, stack);
+    }
+
+  private:
+    Rules rules_;
+    c10::KernelFunction kernel_;
+};
+
+// The kernel, after a check of the op's rules.
+c10::KernelFunction checked(const c10::OperatorHandle& op, c10::KernelFunction kernel) {
+    return c10::KernelFunction::makeFromBoxedFunctor(
+        std::make_unique<Checked>(op, std::move(kernel)));
+}
+
 // The CPU has the composite as its kernel where it has none of its own.
 void run_composite(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
@@ -466,32 +489,10 @@ void register_operators(std::span<const Operator> operators) {
                 c10::KernelFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(row, *op)));
 }
 
-namespace {
-
-class Checked final : public c10::OperatorKernel {
-  public:
-    Checked(const char* name, const c10::OperatorHandle& op, c10::KernelFunction kernel)
-        : rules_(accelerator().refusals(), {}, name, op.schema()), kernel_(std::move(kernel)) {}
-
-    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
-                    torch::jit::Stack* stack) const {
-        rules_.check(op, torch::jit::last(*stack, op.schema().arguments().size()));
-        kernel_.callBoxed(op, keys, stack);
-    }
-
-  private:
-    Rules rules_;
-    c10::KernelFunction kernel_;
-};
-
-}  // namespace
-
 void add_checked(const char* name, c10::KernelFunction kernel) {
     const auto op = c10::Dispatcher::singleton().findSchema(name_of(Unsimulated{name, {}}));
     if (!op) return;
-    put(op->operator_name(), accelerator().keys().dense,
-        c10::KernelFunction::makeFromBoxedFunctor(
-            std::make_unique<Checked>(name, *op, std::move(kernel))));
+    put(op->operator_name(), accelerator().keys().dense, checked(*op, std::move(kernel)));
 }
 
 void refuse_unsimulated(std::span<const Unsimulated> kernels_of_device) {
@@ -526,18 +527,19 @@ void withdraw_other_kernels(std::span<const Operator> operators, const Accelerat
     for (const auto& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);
         if (!op || !name.name.starts_with("aten::")) continue;
-        if (op->hasKernelForDispatchKey(keys.dense) &&
+        const bool composite =
+            op->hasKernelForDispatchKey(keys.dense) &&
             op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
-            !op->hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
-            // With gradients by its parts, as in a build without devices.
-            for (const auto key : {keys.dense, keys.autograd})
-                put(name, key, c10::KernelFunction::makeFromBoxedFunction<&run_composite>());
-            continue;
-        }
+            !op->hasKernelForDispatchKey(c10::DispatchKey::CPU);
         for (const auto key :
              {keys.dense, keys.sparse, keys.sparse_csr, keys.nested, keys.quantized})
             if (op->hasKernelForDispatchKey(key) && !ours.contains({name, key}))
                 put(name, key, c10::KernelFunction::makeFromBoxedFunction<&not_simulated>());
+        // With gradients by its parts, as in a build without devices.
+        if (composite)
+            for (const auto key : {keys.dense, keys.autograd})
+                put(name, key,
+                    checked(*op, c10::KernelFunction::makeFromBoxedFunction<&run_composite>()));
     }
 }
 

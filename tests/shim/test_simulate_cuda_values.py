@@ -3,7 +3,7 @@ CPU's."""
 
 import pytest
 
-from conftest import older_than
+from conftest import SHIM, older_than
 
 
 def test_models_train_as_on_the_cpu(on_cuda):
@@ -67,9 +67,6 @@ for kind, shape in ((nn.Conv1d, (2, 3, 9)), (nn.Conv2d, (2, 3, 9, 9)), (nn.Conv3
                     (nn.ConvTranspose2d, (2, 3, 9, 9))):
     cases[kind.__name__] = kind(3, 4, 3), torch.randn(shape)
 cases["encoder"] = nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=True), torch.randn(2, 5, 16)
-# Fused in builds of torch with CUDA, from 2.9 on, and composite on the CPU.
-cases["RMS norm"] = nn.RMSNorm(5), torch.randn(3, 5)
-cases["RMS norm without weight"] = nn.RMSNorm(5, elementwise_affine=False), torch.randn(3, 5)
 cases["norm"] = nn.Sequential(nn.BatchNorm2d(3), nn.MaxPool2d(2), nn.GroupNorm(3, 3)), torch.randn(2, 3, 8, 8)
 unequal = []
 for name, (layer, x) in cases.items():
@@ -96,6 +93,39 @@ print(json.dumps([unequal, str(dtype), "Layer" in fused, lstm(packed)[0].data.is
 """
     )
     assert ran.answer == [[], "torch.float16", True, True, True]
+
+
+def test_what_only_a_build_for_cuda_has_a_kernel_for_is_computed_by_its_parts(child):
+    """The CPU has RMSNorm as a composite op alone, and no kernel of a build for CUDA is ever called."""
+    if older_than("2.9"):
+        pytest.skip("RMSNorm is no op of its own in this torch")
+    ran = child(
+        """
+import copy, json, torch
+from torch import nn
+def of_the_build(*args, **kwargs): raise AssertionError("a kernel of the build ran")
+build = torch.library.Library("aten", "IMPL")
+for name, key in (("empty.memory_format", "CUDA"), ("_fused_rms_norm", "CUDA"), ("_fused_rms_norm", "SparseCUDA")):
+    build.impl(name, of_the_build, key)
+import TorchDevice
+equal = []
+for layer in (nn.RMSNorm(5), nn.RMSNorm(5, elementwise_affine=False)):
+    results, x = [], torch.randn(3, 5)
+    for device in ("cpu", "cuda"):
+        module, given = copy.deepcopy(layer).to(device), x.to(device, copy=True).requires_grad_()
+        output = module(given)
+        output.pow(2).sum().backward()
+        results.append([output, given.grad, *(p.grad for p in module.parameters())])
+    equal += [torch.allclose(a, b.cpu(), atol=1e-6) and b.is_cuda for a, b in zip(*results)]
+try:
+    with torch.inference_mode():
+        torch.ops.aten._fused_rms_norm(torch.eye(5, device="cuda").to_sparse(), [5], None, 1e-5)
+except NotImplementedError as error: equal.append("is not simulated" in str(error))
+print(json.dumps(equal))
+""",
+        env={"TORCHDEVICE_SIMULATE": "cuda", "PYTHONPATH": str(SHIM / "python")},
+    )
+    assert ran.answer == [True] * 6
 
 
 def test_kernels_that_only_cuda_has_are_computed(on_cuda):

@@ -6,7 +6,7 @@ import types
 import pytest
 import torch
 
-from conftest import CUDA_HARDWARE, SHIM
+from conftest import CUDA_HARDWARE, SHIM, older_than
 
 sys.path.insert(0, str(SHIM / "python"))
 from compat_shim import hosts, patching, summary  # noqa: E402
@@ -117,6 +117,17 @@ def test_streams_of_torch_mps_answer_on_a_host_without_mps(child, early):
     assert {"torch.mps.Stream", "torch.mps.current_stream", "torch.mps.set_stream"} <= {
         line["op"] for line in ran.devices(kind="redirect")
     }
+
+
+@pytest.mark.parametrize("simulated", [None, "mps"])
+def test_streams_of_mps_have_the_names_of_a_build_for_macos(warm_child, simulated):
+    names = ["_MPSStreamBase", "_mps_setStream", "_mps_getCurrentStream"]
+    ran = warm_child(
+        f"import json, torch\nprint(json.dumps([hasattr(torch._C, name) for name in {names}]))",
+        env={"TORCHDEVICE_SIMULATE": simulated},
+    )
+    since_214, since_215 = not older_than("2.14"), not older_than("2.15")
+    assert ran.answer == [since_214, since_214, since_215]
 
 
 def test_an_event_of_torch_mps_may_outlive_the_program(child):

@@ -1,7 +1,9 @@
-"""Names of torch._C that only macOS has, by which torch.mps works: streams, from torch 2.15 on, and
-Metal."""
+"""Names of torch._C that only macOS has, by which torch.mps works: streams, and Metal."""
 
-SINCE = (2, 15)  # streams
+from . import versions
+
+# The torch from which on each name of streams is there. torch.mps uses them from 2.15 on.
+STREAM_NAMES = {"_MPSStreamBase": (2, 14), "_mps_setStream": (2, 14), "_mps_getCurrentStream": (2, 15)}
 _MPS_TYPE = 13  # c10::DeviceType::MPS
 
 # Functions that need Metal, and the public name that calls each.
@@ -30,6 +32,13 @@ def without_metal(native, refuse):
     native._mps_stopCapture = lambda: None
     native._mps_isCapturing = lambda: False
     native._mps_isCaptureEnabled = lambda: False
+
+
+def add_streams(native, names):
+    """`names`: each of STREAM_NAMES → what it is."""
+    for name, value in names.items():
+        if versions.at_least(STREAM_NAMES[name]):
+            setattr(native, name, value)
 
 
 def stream_base(torch_stream, new_stream):

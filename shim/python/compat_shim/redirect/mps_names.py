@@ -5,7 +5,7 @@ import functools
 import itertools
 from typing import Callable, NamedTuple
 
-from .. import mps_only, refusal, versions
+from .. import mps_only, refusal
 
 _CUDA_TYPE = 1  # c10::DeviceType::CUDA
 
@@ -96,10 +96,9 @@ def fill(native, library, redirection):
     # Also while Python ends, when nothing can be imported.
     native._mps_releaseEvent = lambda number: _events.pop(number, None)
     mps_only.without_metal(native, functools.partial(refusal.refuse, library))
-    if versions.at_least(mps_only.SINCE):
-        for name, answer in STREAMS.items():
-            setattr(native, name, _redirected(name, answer, redirection))
-        native._MPSStreamBase = _stream_base(native, redirection)
+    streams = {name: _redirected(name, answer, redirection) for name, answer in STREAMS.items()}
+    streams["_MPSStreamBase"] = _stream_base(native, redirection)
+    mps_only.add_streams(native, streams)
 
 
 def _stream_base(native, redirection):

@@ -2,7 +2,7 @@
 
 import os
 
-from .. import mps_only, refusal, versions
+from .. import mps_only, refusal
 from . import memory
 
 NAME = "Simulated Apple GPU"
@@ -49,14 +49,16 @@ class Device:
         native._mps_get_core_count = lambda: CORES
         # A Mac has it, so that refusing it is no gap of the device.
         mps_only.without_metal(native, refusal.not_simulated)
-        if versions.at_least(mps_only.SINCE):
-            self._add_streams(native)
+        self._add_streams(native)
 
     def _add_streams(self, native):
         base = mps_only.stream_base(native.Stream, lambda: self._library.new_stream(0))
-        native._MPSStreamBase = base
-        native._mps_getCurrentStream = lambda: base(stream_id=self._simulator.current_stream(0))
-        native._mps_setStream = lambda stream: self._simulator.exchange_stream(0, stream.stream_id)
+        names = {
+            "_MPSStreamBase": base,
+            "_mps_getCurrentStream": lambda: base(stream_id=self._simulator.current_stream(0)),
+            "_mps_setStream": lambda stream: self._simulator.exchange_stream(0, stream.stream_id),
+        }
+        mps_only.add_streams(native, names)
 
     def finish(self, torch):
         _decompose_attention(torch)

@@ -1,6 +1,8 @@
 """Tests that a simulated device refuses generators of another device, as the device does, in every op
 that takes one."""
 
+import re
+
 import pytest
 
 from conftest import older_than
@@ -112,17 +114,16 @@ torch.randperm(0, device=d, generator=g); torch.multinomial(torch.empty(0, 3, de
 def test_an_empty_tensor_needs_no_generator_of_its_device(on_device):
     """As CUDA builds of torch 2.14.1 answered to these calls, and to those of the four that look at it."""
     calls = [call.strip() for call in EMPTY.replace("\n", ";").split(";") if call.strip()]
+    if on_device.name == "mps" and older_than("2.11"):  # without kernels for them
+        calls = [call for call in calls if not re.search("cauchy_|geometric_|log_normal_", call)]
     ran = on_device(
         f"""
 g, own = torch.Generator(), torch.Generator(d).manual_seed(1)
 def e(): return torch.empty(0, device=d)
-def refused(call):
-    error = raised(eval, call, globals())
-    return error and error[0] != "NotImplementedError"  # no kernel for MPS yet
 before = own.get_state()
 torch.rand(0, device=d, generator=own)
 print(json.dumps([
-    [call for call in {calls!r} if refused(call)],
+    [call for call in {calls!r} if raised(eval, call, globals())],
     [raised(torch.poisson, e(), generator=g), raised(torch._standard_gamma, e(), g)],
     raised(torch.empty(1, device=d).normal_, generator=g) is None, torch.equal(before, own.get_state()),
     raised(torch.randperm, 5, generator=g, out=torch.empty(0, dtype=torch.long, device=d)) is None,

@@ -32,8 +32,10 @@ RULES = json.loads((SHIM / "mps_refusals.json").read_text())
 # Parts that torch puts together when it raises.
 COMPOSED = re.compile(
     r"\{[^}]*\}|'[^']*'|#\d+|double|\(while .*|but expected it|^(?:log_)?softmax(?= not | with )|^normal(?= expects)"
-    r"|^\w+_out_mps(?=:)|(?<![\w.])\d+(?![\w.])"
+    r"|^\w+_mps(?=:)|(?<![\w.])\d+(?![\w.])"
 )
+# AT_DISPATCH adds the words to a name.
+DISPATCHED = re.compile(r'"(\w+)" not implemented for')
 # Metal's names of dtypes, in the names of kernels.
 METAL = {"bool": "bool", "uint8": "uchar", "int8": "char", "int16": "short", "int32": "int",
          "int64": "long", "uint16": "ushort", "uint32": "uint", "uint64": "ulong", "float16": "half", "bfloat16": "bfloat", "float32": "float",
@@ -118,9 +120,9 @@ def all_rules():
 
 
 def is_of(function, op):
-    """Whether a function's name is that of the op, and not of its gradient or of another op."""
+    """Whether a function of MPS has the op's name, and not that of its gradient or of another op."""
     base = op.partition(".")[0].strip("_")
-    return base in function and ("backward" in base or "backward" not in function)
+    return bool(MPS.search(function)) and base in function and ("backward" in base or "backward" not in function)
 
 
 def said_by_another(rule, version):
@@ -147,6 +149,8 @@ def disagreements(version, library, core, before):
                 what = "no such kernels" if ours else "lacks the kernels before or after"
         else:
             text = piece(named_after(rule["text"], rule["ops"][0]))
+            if ours and text not in library.content and (name := DISPATCHED.match(rule["text"])):
+                text = name[1].encode()
             present = text in library.content
             users = library.users(text) if present else ()
             own = any(is_of(user, op) for user in users for op in rule["ops"])

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ranks import RANKS, on_ranks  # noqa: F401, a fixture
+from ranks import RANKS, needs_nccl, on_ranks  # noqa: F401, a fixture
 
 
 DEADLOCKS = {
@@ -231,6 +231,7 @@ def test_a_fault_that_is_none_is_named(warm_child, text):
     assert ran.returncode != 0 and f"TORCHDEVICE_FAULT={text}: must be rank=1,call=20,kind=KIND" in ran.stderr
 
 
+@needs_nccl
 def test_torchrun_restarts_after_a_fault_and_completes(child):
     ran = child(
         """

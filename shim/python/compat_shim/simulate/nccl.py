@@ -22,6 +22,8 @@ def install(torch, library, settings):
     backends are others."""
     if not torch.distributed.is_available():
         return False
+    # Object collectives ask for it, also those of gloo.
+    torch._C._distributed_c10d._hash_tensors = functools.partial(_hash_tensors, torch)
     try:
         native = libraries.beside(library, "_compat_nccl")
     except ModuleNotFoundError:
@@ -44,7 +46,6 @@ def install(torch, library, settings):
     major, minor, patch = native.nccl_version
     torch._C._nccl_version = lambda: major << 32 | minor << 16 | patch
     torch._C._nccl_version_suffix = lambda: b""
-    torch._C._distributed_c10d._hash_tensors = functools.partial(_hash_tensors, torch)
     # Waits for all enqueued work, also for collectives whose handles nobody waited for.
     torch._C._cuda_synchronize = native.wait_for_all
     return True

@@ -7,6 +7,8 @@ from conftest import older_than, run_child
 # From torch 2.14 on there are "nccl2", "nccl-lazy" and "nccl-legacy". From 2.15 on "nccl" is the
 # first of these.
 HAS_NEWER_NAMES = not older_than("2.14")
+# The class that all releases have.
+FIRST_CLASS = "nccl-legacy" if HAS_NEWER_NAMES else "nccl"
 # Before 2.9 torch's interface of backends lacks what ours overrides, and gloo takes NCCL's place.
 needs_nccl = pytest.mark.skipif(older_than("2.9"), reason="torch 2.9 can have a simulated NCCL")
 

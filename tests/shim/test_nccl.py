@@ -6,7 +6,7 @@ import re
 import pytest
 
 from conftest import SIMULATED, older_than
-from ranks import HAS_NEWER_NAMES, needs_nccl, on_ranks  # noqa: F401, a fixture
+from ranks import FIRST_CLASS, HAS_NEWER_NAMES, needs_nccl, on_ranks  # noqa: F401, a fixture
 
 VALUES = """
 def run(rank):
@@ -42,6 +42,10 @@ def run(rank):
     parts = [full(2, 0.0) for _ in every]; dist.all_to_all(parts, [full(2, 10.0 * rank + i) for i in every]); expect("all_to_all", torch.cat(parts), [10 * i + rank for i in every for _ in range(2)])
     parts = [full(2, 0.0) for _ in every] if rank == 0 else None; dist.gather(full(2, float(rank)), parts, 0)
     if rank == 0: expect("gather", torch.cat(parts), [i for i in every for _ in range(2)])
+    if hasattr(dist, "gather_single"):  # from torch 2.14 on
+        for dtype, gather in ((torch.half, dist.gather_single), (torch.cfloat, dist.gather_into_tensor)):
+            x = full(2 * n, 0, dtype) if rank == 1 else None; gather(full(2, rank, dtype), x, 1)
+            if rank == 1: expect(f"gather_single {dtype}", x.real, [i for i in every for _ in range(2)])
     x = full(2, 0.0); dist.scatter(x, [full(2, float(i)) for i in every] if rank == 0 else None, 0); expect("scatter", x, [rank] * 2)
     x = full(3, 0.0)
     for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, full(3, float(rank)), (rank + 1) % n), dist.P2POp(dist.irecv, x, (rank - 1) % n)]): work.wait()
@@ -161,20 +165,23 @@ def run(rank):
     assert ran.answer == [[None] * 3] * 2
 
 
-@pytest.mark.parametrize("of_class", ["ProcessGroupNCCL2", "ProcessGroupNCCLLazy", "ProcessGroupNCCL9"])
-def test_the_newer_classes_need_no_newer_torch(on_ranks, of_class):
-    """Which tests them with the torch that all tests have. The last one may come."""
-    script = f"""
+# A backend "newer", of one of the classes that newer torch has.
+NEWER = """
 from compat_shim import library, state
 from compat_shim.simulate import nccl
 native = library.beside(state.library, "_compat_nccl")
-newer = nccl._class(native, "{of_class}")
-assert newer.__name__ == "{of_class}"
+newer = nccl._class(native, os.environ["OF_CLASS"])
+assert newer.__name__ == os.environ["OF_CLASS"]
 def make(opts, options):
     return newer(opts.store, opts.group_rank, opts.group_size, native.ProcessGroupNCCL.Options(), torch.device("cuda", opts.group_rank))
 dist.Backend.register_backend("newer", make, extended_api=True, devices=["cuda"])
-""" + VALUES
-    answer = on_ranks(script, 2, BACKEND="newer").answer
+"""
+
+
+@pytest.mark.parametrize("of_class", ["ProcessGroupNCCL2", "ProcessGroupNCCLLazy", "ProcessGroupNCCL9"])
+def test_the_newer_classes_need_no_newer_torch(on_ranks, of_class):
+    """Which tests them with the torch that all tests have. The last one may come."""
+    answer = on_ranks(NEWER + VALUES, 2, BACKEND="newer", OF_CLASS=of_class).answer
     assert answer == [["newer", []]] * 2
 
 
@@ -241,11 +248,21 @@ MISUSES = {
     "gaps": ("dist.all_reduce(torch.ones(4, 4, device='cuda')[:, 1:])", "ValueError", "Tensors must be contiguous"),
     "any source": ("dist.recv(full(1, 1.0))", "NotImplementedError", "ProcessGroupNCCL does not support recvAnysource"),
 }
+if HAS_NEWER_NAMES:
+    MISUSES["size of what is gathered"] = (
+        "dist.gather_single(full(2, 1.0), full(3, 0.0), dist.get_rank())",
+        "ValueError",
+        "output tensor size must be equal to world_size times input tensor size",
+    )
 
 
 def test_misuse_fails_as_with_nccl(on_ranks):
-    calls = {name: call for name, (call, _, _) in MISUSES.items()}
-    script = f"""
+    check_misuses(on_ranks, MISUSES, BACKEND=FIRST_CLASS)
+
+
+def check_misuses(on_ranks, misuses, start="", **env):
+    calls = {name: call for name, (call, _, _) in misuses.items()}
+    script = start + f"""
 def coalesced(*tensors):
     with dist._coalescing_manager():
         for each in tensors: dist.all_reduce(each)
@@ -256,8 +273,8 @@ def run(rank):
         except Exception as error: answers[name] = [type(error).__name__, str(error)]
     return answers
 """
-    for answers in on_ranks(script, 2).answer:
-        for name, (_, kind, text) in MISUSES.items():
+    for answers in on_ranks(script, 2, **env).answer:
+        for name, (_, kind, text) in misuses.items():
             assert answers[name][0] == kind, (name, answers[name])
             assert re.search(text, answers[name][1], re.DOTALL), (name, answers[name])
 
@@ -409,6 +426,7 @@ def run(rank):
     return seen
 """,
         2,
+        BACKEND=FIRST_CLASS,
     )
     assert ran.answer == [[["OpType.ALLREDUCE", 1], ["OpType.BROADCAST", 2]]] * 2
 

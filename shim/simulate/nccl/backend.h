@@ -120,6 +120,7 @@ class NcclBackend : public c10d::Backend {
                                             const c10d::AllgatherOptions& opts);
     WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs,
                    const c10d::GatherOptions& opts) override;
+    WorkPtr gather_single(at::Tensor& output, at::Tensor& input, const c10d::GatherOptions& opts);
     WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                     const c10d::ScatterOptions& opts) override;
     WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,

@@ -88,6 +88,15 @@ Tensors list_of_root(const std::string& collective, const std::string& side, boo
     return lists[0];
 }
 
+// Throws unless a gather or a scatter can have this root.
+int checked_root_rank(const std::string& collective, std::int64_t root, int size) {
+    const auto refuse = [&](const std::string& text) {
+        C10_THROW_ERROR(ValueError, "ProcessGroupNCCL::" + collective + ": " + text);
+    };
+    c10d::assertRootRank(refuse, root, size);
+    return static_cast<int>(root);
+}
+
 template <class Options>
 int checked_root(const char* collective, const Options& opts, int size) {
     const auto root = static_cast<int>(opts.rootRank + opts.rootTensor);
@@ -181,10 +190,7 @@ NcclBackend::WorkPtr NcclBackend::reduce(Tensors& tensors, const c10d::ReduceOpt
 NcclBackend::WorkPtr NcclBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                   const c10d::AllgatherOptions& opts) {
     const at::Tensor from = to_move(input), to = to_move(output);
-    TORCH_CHECK_TYPE(input.dtype() == output.dtype(),
-                     "output tensor must have the same type as input tensor");
-    TORCH_CHECK_WITH(ValueError, input.numel() * size_ == output.numel(),
-                     "output tensor size must be equal to world_size times input tensor size");
+    check_gathered(input, output, size_);
     return post({call_of(OpType::_ALLGATHER_BASE, from, to),
                  {output},
                  [from, to](const Transfers& by, Timeout timeout) {
@@ -247,8 +253,7 @@ NcclBackend::WorkPtr NcclBackend::allgather_into_tensor_coalesced(
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         from.push_back(to_move(inputs[i]));
         to.push_back(to_move(outputs[i]));
-        TORCH_CHECK_WITH(ValueError, from[i].numel() * size_ == to[i].numel(),
-                         "output tensor size must be equal to world_size times input tensor size");
+        check_gathered(inputs[i], outputs[i], size_);
     }
     Call call = call_of(OpType::_ALLGATHER_BASE, from.front(), to.front());
     call.list = hash_of(from);
@@ -265,18 +270,15 @@ NcclBackend::WorkPtr NcclBackend::allgather_into_tensor_coalesced(
 
 NcclBackend::WorkPtr NcclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
                                          const c10d::GatherOptions& opts) {
-    const auto refuse = [](const std::string& text) {
-        C10_THROW_ERROR(ValueError, "ProcessGroupNCCL::gather: " + text);
-    };
-    c10d::assertRootRank(refuse, opts.rootRank, size_);
+    const int root = checked_root_rank("gather", opts.rootRank, size_);
     const at::Tensor& input = only(inputs);
     const at::Tensor from = to_move(input);
-    const bool is_root = rank_ == opts.rootRank;
+    const bool is_root = rank_ == root;
     const Tensors list = list_of_root("gather", "output", is_root, outputs, input, size_);
     Call call = call_of(OpType::GATHER, from, from);
-    call.root = static_cast<int>(opts.rootRank);
+    call.root = root;
     return post({call, is_root ? list : inputs,
-                 [from, list, root = call.root](const Transfers& by, Timeout timeout) {
+                 [from, list, root](const Transfers& by, Timeout timeout) {
                      Tensors sent = empty_for(by.ranks()), received = empty_for(by.ranks());
                      sent[static_cast<std::size_t>(root)] = host_bytes(from);
                      for (std::size_t i = 0; i < list.size(); ++i)
@@ -290,20 +292,41 @@ NcclBackend::WorkPtr NcclBackend::gather(std::vector<Tensors>& outputs, Tensors&
                  opts.timeout, inputs});
 }
 
+// `output` is used on the root alone.
+NcclBackend::WorkPtr NcclBackend::gather_single(at::Tensor& output, at::Tensor& input,
+                                                const c10d::GatherOptions& opts) {
+    const int root = checked_root_rank("gather_single", opts.rootRank, size_);
+    const at::Tensor from = to_move(input), to = rank_ == root ? to_move(output) : at::Tensor();
+    if (to.defined()) check_gathered(input, output, size_);
+    Call call = call_of(OpType::GATHER, from, from);
+    call.root = root;
+    return post({call,
+                 {output},
+                 [from, to, root](const Transfers& by, Timeout timeout) {
+                     const at::Tensor bytes = host_bytes(from);
+                     const auto ranks = static_cast<std::size_t>(by.ranks());
+                     std::vector<std::int64_t> sent(ranks, 0), received(ranks, 0);
+                     sent[static_cast<std::size_t>(root)] = bytes.numel();
+                     if (to.defined()) received.assign(ranks, bytes.numel());
+                     by.exchange(to.defined() ? host_bytes(to) : new_bytes(0), received, bytes,
+                                 sent, timeout);
+                 },
+                 opts.timeout,
+                 {input},
+                 "nccl:gather_single"});
+}
+
 NcclBackend::WorkPtr NcclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                           const c10d::ScatterOptions& opts) {
-    const auto refuse = [](const std::string& text) {
-        C10_THROW_ERROR(ValueError, "ProcessGroupNCCL::scatter: " + text);
-    };
-    c10d::assertRootRank(refuse, opts.rootRank, size_);
+    const int root = checked_root_rank("scatter", opts.rootRank, size_);
     const at::Tensor& output = only(outputs);
     const at::Tensor to = to_move(output);
-    const bool is_root = rank_ == opts.rootRank;
+    const bool is_root = rank_ == root;
     const Tensors list = list_of_root("scatter", "input", is_root, inputs, output, size_);
     Call call = call_of(OpType::SCATTER, to, to);
-    call.root = static_cast<int>(opts.rootRank);
+    call.root = root;
     return post({call, outputs,
-                 [to, list, root = call.root](const Transfers& by, Timeout timeout) {
+                 [to, list, root](const Transfers& by, Timeout timeout) {
                      Tensors received = empty_for(by.ranks());
                      received[static_cast<std::size_t>(root)] = new_bytes(host_bytes(to).numel());
                      exchange(by, received, list.empty() ? empty_for(by.ranks()) : bytes_of(list),

@@ -100,6 +100,13 @@ void check_same_device(const std::vector<at::Tensor>& tensors) {
     }
 }
 
+void check_gathered(const at::Tensor& input, const at::Tensor& output, int size) {
+    TORCH_CHECK_TYPE(input.dtype() == output.dtype(),
+                     "output tensor must have the same type as input tensor");
+    TORCH_CHECK_WITH(ValueError, input.numel() * size == output.numel(),
+                     "output tensor size must be equal to world_size times input tensor size");
+}
+
 void check_reduction(const ReduceOp& op, ScalarType dtype) {
     TORCH_CHECK(!has(kOnlyMoved, dtype), "Unsupported Float8 type for NCCL reduction");
     check_dtype(dtype);

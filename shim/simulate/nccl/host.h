@@ -25,6 +25,8 @@ void check_cuda_and_dense(const at::Tensor& tensor);
 void check_tensor(const at::Tensor& tensor, bool point_to_point = false);
 // For a coalesced call: all tensors are dense, of one dtype, on one CUDA device.
 void check_same_device(const std::vector<at::Tensor>& tensors);
+// For a tensor into which the inputs of `size` ranks are gathered.
+void check_gathered(const at::Tensor& input, const at::Tensor& output, int size);
 void check_reduction(const c10d::ReduceOp& op, c10::ScalarType dtype);
 
 // Multiplies `values`, a host tensor, by PREMUL_SUM's factor, before they are sent.

@@ -359,6 +359,60 @@ def run(rank):
     assert all("abort" in each[3] for each in (first, *others)), ran.answer
 
 
+# With what it raises while a call is pending.
+UNSHRINKABLE = {
+    "ProcessGroupNCCL2": ["RuntimeError", "NCCL communicator cannot shrink while work is pending"],
+    "ProcessGroupNCCLLazy": ["TypeError", "Process group backend for '0' does not support shrinking operations."],
+}
+
+
+@pytest.mark.skipif(older_than("2.10"), reason="torch has shrink_group from 2.10 on")
+@pytest.mark.parametrize("of_class", UNSHRINKABLE)
+def test_the_newer_classes_do_not_wait_to_shrink(on_ranks, of_class):
+    ran = on_ranks(
+        NEWER
+        + """
+def run(rank):
+    dist.group.WORLD.bound_device_id = torch.device("cuda", rank)
+    if rank == 1: time.sleep(1.5)
+    pending = dist.all_reduce(full(2, 1.0), async_op=True)
+    if rank == 1: pending.wait(); os._exit(3)  # which leaves the store's file alone
+    try: dist.shrink_group([1])
+    except Exception as error: refused = [type(error).__name__, str(error).partition("\\n")[0]]
+    pending.wait()
+    if refused[0] == "TypeError": return refused
+    dist.shrink_group([1]); x = full(2, 3.0); dist.all_reduce(x)
+    return [*refused, dist.get_world_size(), x.tolist()]
+""",
+        2,
+        BACKEND="newer",
+        OF_CLASS=of_class,
+    )
+    assert ran.answer[0][:2] == UNSHRINKABLE[of_class]
+    assert ran.answer[0][2:] == ([1, [3.0, 3.0]] if of_class == "ProcessGroupNCCL2" else [])
+
+
+@pytest.mark.skipif(older_than("2.10"), reason="torch has shrink_group from 2.10 on")
+def test_a_part_that_shrinks_is_no_second_part(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    whole, device = dist.group.WORLD, torch.device("cuda", rank)
+    whole.bound_device_id = device
+    dist.all_reduce(full(1, 1.0))
+    pair, count = dist.new_group([0, 1]), whole._get_backend(device).comm_split_count
+    dist.all_reduce(full(1, 1.0), group=pair)
+    if rank == 1: os._exit(3)
+    before = count()
+    dist.shrink_group([1], group=pair)
+    return [before, count()]
+""",
+        2,
+        BACKEND=FIRST_CLASS,
+    )
+    assert ran.answer == [[1, 1], ["ended", 3]]
+
+
 def test_tensors_of_a_call_that_has_ended_are_free(on_ranks):
     ran = on_ranks(
         """

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from conftest import older_than
 from ranks import RANKS, needs_nccl, on_ranks  # noqa: F401, a fixture
 
 
@@ -26,6 +27,27 @@ def run(rank):
         assert kind == "DistBackendError" and text.startswith("Deadlock: these ranks wait for each other")
         for rank in range(count):
             assert re.search(rf"rank {rank} waits in {collective}\(.*script.py:{line}", text), text
+
+
+@pytest.mark.skipif(older_than("2.10"), reason="torch has shrink_group from 2.10 on")
+def test_a_deadlock_is_found_in_a_group_that_has_shrunk(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    dist.group.WORLD.bound_device_id = torch.device("cuda", rank)
+    dist.all_reduce(full(2, 1.0))
+    if rank == 0: os._exit(3)
+    dist.shrink_group([0])
+    pair = dist.new_group([0, 1])
+    dist.all_reduce(full(2, 1.0), group=dist.group.WORLD if dist.get_rank() else pair)
+""",
+        3,
+        timeout=20,
+    )
+    for kind, text in ran.answer[1:]:
+        assert kind == "DistBackendError" and text.startswith("Deadlock: these ranks wait for each other"), text
+        for rank in range(2):
+            assert re.search(rf"rank {rank} waits in all_reduce", text), text
 
 
 # With what each rank gives.

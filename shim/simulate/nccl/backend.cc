@@ -8,12 +8,10 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <numeric>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "record/recorder.h"
 #include "simulate/nccl/errors.h"
@@ -40,19 +38,6 @@ std::vector<std::uint64_t> global_ranks(const NcclOptions& options, int size) {
 }
 
 std::atomic<std::uint64_t> groups{0};
-
-// The key in the store under which gloo's ranks find each other. Addresses of an earlier group may
-// still be there: of a group that the same ranks made before, or of processes that torchrun has
-// restarted. Each rank makes a group equally often, so its count is part of the key.
-std::string gloo_key(c10d::Store& store, int rank) {
-    const char* restarts = std::getenv("TORCHELASTIC_RESTART_COUNT");
-    const std::string start = "compat_gloo/" + std::string(restarts ? restarts : "0") + "/";
-    return start + std::to_string(store.add(start + "made/" + std::to_string(rank), 1));
-}
-
-std::string group_name(const NcclOptions& options) {
-    return options.group_name.empty() ? "0" : options.group_name;
-}
 
 // Whether wait() raises on a time-out, which otherwise ends the process. ProcessGroupNCCL's
 // variables decide.
@@ -190,20 +175,6 @@ NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int si
 
 NcclBackend::~NcclBackend() { Watchdog::instance().leave_job(job_store_); }
 
-std::shared_ptr<const Transfers> NcclBackend::connect() {
-    try {
-        return std::make_shared<const Transfers>(
-            make_gloo_(c10::make_intrusive<c10d::PrefixStore>(gloo_key(*store_, getRank()), store_),
-                       getRank(), getSize(), options_->timeout),
-            cancellation_);
-    } catch (const std::runtime_error& error) {
-        throw_backend_error("Rank " + std::to_string(global(getRank())) + " made the group " +
-                            group_name(*options_) + " of " + std::to_string(getSize()) +
-                            " ranks and waited for the others for " +
-                            std::to_string(options_->timeout.count()) + " ms: " + error.what());
-    }
-}
-
 void NcclBackend::eagerConnectSingleDevice(c10::Device device) {
     const std::lock_guard lock(mutex_);
     used_devices_.insert(device.index());
@@ -225,8 +196,11 @@ std::uint64_t NcclBackend::getSequenceNumberForGroup() {
 }
 
 NcclWork::Origin NcclBackend::origin(Timeout timeout) const {
-    return {rank_,     group_name(*options_), pg_desc_, global_ranks_, timeout,
-            blocking_, cancellation_};
+    return {rank_, group_name(), pg_desc_, global_ranks_, timeout, blocking_, cancellation_};
+}
+
+std::string NcclBackend::group_name() const {
+    return options_->group_name.empty() ? "0" : options_->group_name;
 }
 
 std::uint64_t NcclBackend::global(int rank) const {
@@ -264,7 +238,7 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
         dropped->holders()->leave();
         return dropped;
     }
-    recorder.note_collective(collective_name(call.type), group_name(*options_), size_,
+    recorder.note_collective(collective_name(call.type), group_name(), size_,
                              static_cast<std::uint64_t>(std::max(call.sent, call.received)) *
                                  c10::elementSize(call.dtype));
 
@@ -279,9 +253,9 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
     }
     if (message) connected_.insert(call.root);
     RECORD_PARAM_COMMS_DATA(std::make_tuple(static_cast<std::int64_t>(job.call.number), message),
-                            std::make_tuple(group_name(*options_), pg_desc_), job.inputs,
-                            job.outputs, rank_, param_name(call.type), call.sent, call.received,
-                            call.dtype, std::vector<std::int64_t>(), std::vector<std::int64_t>(),
+                            std::make_tuple(group_name(), pg_desc_), job.inputs, job.outputs, rank_,
+                            param_name(call.type), call.sent, call.received, call.dtype,
+                            std::vector<std::int64_t>(), std::vector<std::int64_t>(),
                             static_cast<int>(global(0)), static_cast<int>(global_stride()), size_);
     auto work = new_work(job, job.outputs, {required_ranks(job.call)});
     start(std::move(job), work);
@@ -301,7 +275,10 @@ std::int64_t NcclBackend::global_stride() const {
 // them.
 void NcclBackend::start(Job job, const c10::intrusive_ptr<NcclWork>& work) {
     const bool message = is_message(job.call.type);
-    message ? start_message(std::move(job), work) : start_collective(std::move(job), work);
+    if (message)
+        start_message(std::move(job), work);
+    else
+        start_collective(std::move(job), work);
 }
 
 void NcclBackend::start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work) {
@@ -416,42 +393,6 @@ c10::DeviceIndex NcclBackend::device_for_barrier(const c10d::BarrierOptions& opt
     return static_cast<c10::DeviceIndex>(global(rank_) % std::max<int>(1, guard->deviceCount()));
 }
 
-c10::intrusive_ptr<c10d::Backend> NcclBackend::part(
-    const StorePtr& store, const std::vector<int>& ranks,
-    const c10::intrusive_ptr<NcclOptions>& options) {
-    const auto me = std::find(ranks.begin(), ranks.end(), rank_);
-    if (me == ranks.end()) return {};
-    options->global_ranks_in_group.clear();
-    for (const int rank : ranks) options->global_ranks_in_group.push_back(global(rank));
-    return new_group(store, static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()),
-                     options);
-}
-
-c10::intrusive_ptr<c10d::Backend> NcclBackend::split(const StorePtr& store,
-                                                     const std::vector<int>& ranks,
-                                                     const OptionsPtr& opts) {
-    ++splits_;
-    auto options = c10::make_intrusive<NcclOptions>();
-    if (const auto* given = dynamic_cast<const NcclOptions*>(opts.get()))
-        options->is_high_priority_stream = given->is_high_priority_stream;
-    options->timeout = opts ? opts->timeout : options_->timeout;
-    if (opts) options->group_name = opts->group_name;
-    return part(store, ranks, options);
-}
-
-c10::intrusive_ptr<c10d::Backend> NcclBackend::shrink(const std::vector<std::int64_t>& left_out,
-                                                      int flags, const OptionsPtr& opts) {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < size_; ++rank)
-        if (std::ranges::count(left_out, rank) == 0) ranks.push_back(rank);
-    flags == 0 ? waitForPendingWorks() : abort();
-    const auto* given = dynamic_cast<const NcclOptions*>(opts.get());
-    auto options = c10::make_intrusive<NcclOptions>(given ? *given : *options_);
-    options->group_name = group_name(*options_) + ":shrunk";
-    const std::string prefix = "shrunk/" + c10::Join("/", ranks);
-    return part(c10::make_intrusive<c10d::PrefixStore>(prefix, store_->clone()), ranks, options);
-}
-
 void NcclBackend::registerOnCompletionHook(
     std::function<void(std::shared_ptr<c10d::WorkInfo>)>&& hook) {
     const std::lock_guard lock(mutex_);
@@ -466,6 +407,11 @@ std::vector<c10::intrusive_ptr<NcclWork>> NcclBackend::pending_works() const {
     for (const WatchedWork& each : pending_)
         if (auto work = each.work.lock()) works.push_back(std::move(work));
     return works;
+}
+
+bool NcclBackend::any_pending() const {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(pending_, [](const auto& each) { return !each.holders->none(); });
 }
 
 void NcclBackend::waitForPendingWorks() {
@@ -494,7 +440,7 @@ void NcclBackend::abort() {
 }
 
 void NcclBackend::shutdown() {
-    waitForPendingWorks();
+    NcclBackend::waitForPendingWorks();
     abort();
 }
 

@@ -9,6 +9,8 @@
 // Members without `override` are virtual in some versions of torch only.
 #pragma once
 
+#include <c10/util/Exception.h>
+
 #include <atomic>
 #include <functional>
 #include <limits>
@@ -92,7 +94,7 @@ class NcclBackend : public c10d::Backend {
     c10::intrusive_ptr<c10d::Backend> split(const StorePtr& store, const std::vector<int>& ranks,
                                             const OptionsPtr& opts);
     // The group of the other ranks, which all call this; those that are left out need not live.
-    // Waits for calls that are under way; with flags 1 (SHRINK_ABORT) ends them with an error.
+    // With flags 1 (SHRINK_ABORT) calls that are under way end with an error.
     c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<std::int64_t>& left_out, int flags,
                                              const OptionsPtr& opts);
     // Calls `hook` for each call that has ended without an error, in the thread that ran it.
@@ -143,7 +145,10 @@ class NcclBackend : public c10d::Backend {
     WorkPtr endCoalescing();
 
   protected:
-    // A group of this class, for a part of this group's ranks.
+    // Waits for calls that are under way, or ends them.
+    virtual void before_shrink(int flags);
+    [[nodiscard]] bool any_pending() const;
+    // A group for a part of this group's ranks.
     virtual c10::intrusive_ptr<NcclBackend> new_group(c10::intrusive_ptr<c10d::Store> store,
                                                       int rank, int size,
                                                       c10::intrusive_ptr<NcclOptions> options) {
@@ -179,9 +184,6 @@ class NcclBackend : public c10d::Backend {
     [[nodiscard]] std::vector<int> required_ranks(const Call& call) const;
     // The gloo group, when all of its ranks have connected.
     [[nodiscard]] std::shared_ptr<const Transfers> connect();
-    // A group of these ranks of this one; none for a rank that is not among them.
-    c10::intrusive_ptr<c10d::Backend> part(const StorePtr& store, const std::vector<int>& ranks,
-                                           const c10::intrusive_ptr<NcclOptions>& options);
     void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);
@@ -189,6 +191,7 @@ class NcclBackend : public c10d::Backend {
     // GIL.
     [[nodiscard]] std::vector<c10::intrusive_ptr<NcclWork>> pending_works() const;
     [[nodiscard]] NcclWork::Origin origin(Timeout timeout) const;
+    [[nodiscard]] std::string group_name() const;
     [[nodiscard]] std::uint64_t global(int rank) const;
     [[nodiscard]] std::int64_t global_stride() const;
 
@@ -216,20 +219,26 @@ class NcclBackend : public c10d::Backend {
     std::shared_ptr<const Hook> hook_;  // shared: a copy of a Python function would need the GIL
 };
 
-// Torch 2.15 has two more classes: "nccl" is `nccl2` there, unless TORCH_DIST_USE_NCCL2 is 0, and
-// `nccl_lazy` connects two ranks when they first exchange a message. They differ from the first in
-// work that a GPU does, so here they differ in little but their names.
+// Newer torch has two more classes: in 2.15 "nccl" is `nccl2`, unless TORCH_DIST_USE_NCCL2 is 0,
+// and `nccl_lazy` connects two ranks when they first exchange a message. They differ from the first
+// in work that a GPU does, so here they differ in little but their names and in what they refuse.
 enum class NcclKind { nccl2, nccl_lazy };
 
 template <NcclKind kind>
 class NcclBackendOf final : public NcclBackend {
+    static constexpr bool kLazy = kind == NcclKind::nccl_lazy;
+
   public:
     using NcclBackend::NcclBackend;
-    const std::string getBackendName() const override {
-        return kind == NcclKind::nccl2 ? "nccl2" : "nccl-lazy";
-    }
+    const std::string getBackendName() const override { return kLazy ? "nccl-lazy" : "nccl2"; }
+    bool supportsShrinking() const { return !kLazy; }
 
   protected:
+    void before_shrink(int flags) override {
+        TORCH_CHECK(flags != 0 || !any_pending(),
+                    "NCCL communicator cannot shrink while work is pending");
+        if (flags != 0) abort();
+    }
     c10::intrusive_ptr<NcclBackend> new_group(c10::intrusive_ptr<c10d::Store> store, int rank,
                                               int size,
                                               c10::intrusive_ptr<NcclOptions> options) override {

@@ -93,7 +93,7 @@ values = run
 def run(rank):
     [backend, wrong] = values(rank)
     group = dist.distributed_c10d._get_default_group()
-    # Before 2.15 the first class splits only with a device.
+    # Before 2.15 a group splits only with a device.
     if torch.__version__ >= "2.15" or group.bound_device_id is not None:
         half = dist.split_group(split_ranks=[[0, 1], [2, 3]])
     else:
@@ -107,9 +107,11 @@ def run(rank):
     env = {"BACKEND": name, **({"TORCH_DIST_USE_NCCL2": switch} if switch else {})}
     of_class = NAMES[name, switch]
     said = {"ProcessGroupNCCL": "nccl", "ProcessGroupNCCL2": "nccl2", "ProcessGroupNCCLLazy": "nccl-lazy"}[of_class]
+    # A lazy group's parts are not lazy.
+    of_half = NAMES["nccl2", None] if said == "nccl-lazy" and not older_than("2.15") else of_class
     for rank, answer in enumerate(on_ranks(script, 4, **env).answer):
         peers = 1 if said == "nccl-lazy" and rank < 2 else 0  # that with which it exchanged messages
-        assert answer == [name, [], [of_class] * 2, [2.0, 2.0], said, "ErrorType.SUCCESS", peers]
+        assert answer == [name, [], [of_class, of_half], [2.0, 2.0], said, "ErrorType.SUCCESS", peers]
 
 
 PUBLIC_NAMES = """
@@ -185,6 +187,31 @@ def test_the_newer_classes_need_no_newer_torch(on_ranks, of_class):
     assert answer == [["newer", []]] * 2
 
 
+LACKING = {
+    "ProcessGroupNCCL2": ["recv_anysource", "_register_on_completion_hook", "_wait_for_pending_works"],
+    "ProcessGroupNCCLLazy": [
+        "recv_anysource", "_register_on_completion_hook", "_wait_for_pending_works",
+        "_get_sequence_number_for_group", "_enable_collectives_timing",
+    ],
+}
+
+
+@pytest.mark.parametrize("of_class", LACKING)
+def test_the_newer_classes_refuse_what_they_lack(on_ranks, of_class):
+    script = f"""
+def run(rank):
+    group = dist.group.WORLD
+    own, lacking = group._get_backend(torch.device("cuda")), []
+    arguments = {{"recv_anysource": ([full(1, 1.0)], 0), "_register_on_completion_hook": (print,)}}
+    for name in {LACKING["ProcessGroupNCCLLazy"]}:
+        try: getattr(own if hasattr(own, name) else group, name)(*arguments.get(name, ()))
+        except RuntimeError as error: lacking.append([type(error).__name__, name])
+    return lacking
+"""
+    ran = on_ranks(NEWER + script, 2, BACKEND="newer", OF_CLASS=of_class)
+    assert ran.answer == [[["RuntimeError", name] for name in LACKING[of_class]]] * 2
+
+
 MISUSES = {
     "host": ("dist.all_reduce(torch.ones(2))", "RuntimeError", "No backend type associated with device type cpu"),
     "one device": (
@@ -256,8 +283,28 @@ if HAS_NEWER_NAMES:
     )
 
 
+# Of the newer classes, in which each rank has its device.
+ONE_DEVICE = {
+    "another device": (
+        "dist.all_reduce(torch.ones(2, device=f'cuda:{1 - rank}'))",
+        "RuntimeError",
+        r"ProcessGroupNCCL is bound to device cuda:\d but an operation was issued on cuda:\d$",
+    ),
+    "a message with gaps": (
+        "dist.send(torch.ones(4, 4, device='cuda')[:, 1:], 1 - rank)",
+        "ValueError",
+        "Tensors must be contiguous",
+    ),
+    "any source": ("dist.recv(full(1, 1.0))", "RuntimeError", "Backend nccl2 does not support recvAnysource"),
+}
+
+
 def test_misuse_fails_as_with_nccl(on_ranks):
     check_misuses(on_ranks, MISUSES, BACKEND=FIRST_CLASS)
+
+
+def test_misuse_of_a_newer_class_fails_as_with_nccl(on_ranks):
+    check_misuses(on_ranks, ONE_DEVICE, NEWER, BACKEND="newer", OF_CLASS="ProcessGroupNCCL2")
 
 
 def check_misuses(on_ranks, misuses, start="", **env):

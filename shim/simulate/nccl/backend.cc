@@ -180,9 +180,12 @@ void NcclBackend::eagerConnectSingleDevice(c10::Device device) {
     used_devices_.insert(device.index());
 }
 
-bool NcclBackend::is_initialized() const {
+bool NcclBackend::is_initialized() const { return used_device().has_value(); }
+
+std::optional<c10::DeviceIndex> NcclBackend::used_device() const {
     const std::lock_guard lock(mutex_);
-    return !used_devices_.empty();
+    if (used_devices_.empty()) return std::nullopt;
+    return *used_devices_.begin();
 }
 
 std::size_t NcclBackend::connected_peers() const {
@@ -223,6 +226,10 @@ c10::intrusive_ptr<NcclWork> NcclBackend::new_work(const Job& job, Tensors outpu
 }
 
 NcclBackend::WorkPtr NcclBackend::post(Job job) {
+    if (const auto device = used_device(); device && has_one_device())
+        TORCH_CHECK(*device == job.call.device,
+                    "ProcessGroupNCCL is bound to device cuda:", static_cast<int>(*device),
+                    " but an operation was issued on cuda:", static_cast<int>(job.call.device));
     auto& recorder = Recorder::instance();
     job.call.line = recorder.users_line();
     job.call.physical = physical_device(job.call.device);
@@ -342,7 +349,7 @@ void NcclBackend::start_message(Job job, const c10::intrusive_ptr<NcclWork>& wor
 NcclBackend::WorkPtr NcclBackend::message(OpType type, Tensors& tensors, int peer) {
     const at::Tensor& tensor = only(tensors);
     TORCH_CHECK_WITH(ValueError, peer >= 0 && peer < size_, "Invalid rank ", peer);
-    check_tensor(tensor, true);
+    check_tensor(tensor, !has_one_device());
     check_dtype(tensor.is_complex() ? at::kFloat : tensor.scalar_type());
     Call call = call_of(type, tensor, tensor);
     call.root = peer;
@@ -386,9 +393,11 @@ NcclBackend::WorkPtr NcclBackend::endCoalescing() {
 }
 
 c10::DeviceIndex NcclBackend::device_for_barrier(const c10d::BarrierOptions& opts) const {
+    const auto first = used_device();
+    if (first && has_one_device()) return *first;
     if (!opts.device_ids.empty()) return static_cast<c10::DeviceIndex>(opts.device_ids.front());
     if (bound_device_id_) return bound_device_id_->index();
-    if (const std::lock_guard lock(mutex_); !used_devices_.empty()) return *used_devices_.begin();
+    if (first) return *first;
     const auto* guard = c10::impl::getDeviceGuardImpl(c10::kCUDA);
     return static_cast<c10::DeviceIndex>(global(rank_) % std::max<int>(1, guard->deviceCount()));
 }

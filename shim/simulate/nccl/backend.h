@@ -148,6 +148,10 @@ class NcclBackend : public c10d::Backend {
     // Waits for calls that are under way, or ends them.
     virtual void before_shrink(int flags);
     [[nodiscard]] bool any_pending() const;
+    // Whether all calls must be on one device, and messages without gaps.
+    [[nodiscard]] virtual bool has_one_device() const { return false; }
+    // The device that calls have, or to which the group is connected; the lowest of several.
+    [[nodiscard]] std::optional<c10::DeviceIndex> used_device() const;
     // A group for a part of this group's ranks.
     virtual c10::intrusive_ptr<NcclBackend> new_group(c10::intrusive_ptr<c10d::Store> store,
                                                       int rank, int size,
@@ -231,18 +235,41 @@ class NcclBackendOf final : public NcclBackend {
   public:
     using NcclBackend::NcclBackend;
     const std::string getBackendName() const override { return kLazy ? "nccl-lazy" : "nccl2"; }
+    bool supportsSplitting() const { return !options()->lazy_init || is_initialized(); }
     bool supportsShrinking() const { return !kLazy; }
 
+    // Torch's base class refuses what these classes lack.
+    WorkPtr recvAnysource(Tensors& tensors, int tag) override {
+        return Backend::recvAnysource(tensors, tag);
+    }
+    void registerOnCompletionHook(std::function<void(std::shared_ptr<c10d::WorkInfo>)>&& hook) {
+        Backend::registerOnCompletionHook(std::move(hook));
+    }
+    void waitForPendingWorks() { Backend::waitForPendingWorks(); }
+    std::uint64_t getSequenceNumberForGroup() override {
+        return kLazy ? Backend::getSequenceNumberForGroup()
+                     : NcclBackend::getSequenceNumberForGroup();
+    }
+    void enableCollectivesTiming() {
+        if constexpr (kLazy) Backend::enableCollectivesTiming();
+    }
+
   protected:
+    bool has_one_device() const override { return true; }
     void before_shrink(int flags) override {
         TORCH_CHECK(flags != 0 || !any_pending(),
                     "NCCL communicator cannot shrink while work is pending");
         if (flags != 0) abort();
     }
+    // A part has this group's device. A part of a lazy group connects at once.
     c10::intrusive_ptr<NcclBackend> new_group(c10::intrusive_ptr<c10d::Store> store, int rank,
                                               int size,
                                               c10::intrusive_ptr<NcclOptions> options) override {
-        return c10::make_intrusive<NcclBackendOf>(store, rank, size, options, make_gloo_);
+        auto part = c10::make_intrusive<NcclBackendOf<NcclKind::nccl2>>(store, rank, size, options,
+                                                                        make_gloo_);
+        if (const auto device = used_device())
+            part->eagerConnectSingleDevice({c10::kCUDA, *device});
+        return part;
     }
 };
 

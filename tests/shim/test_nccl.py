@@ -142,8 +142,8 @@ def test_the_classes_have_what_nccls_have(child):
     ran = child(
         PUBLIC_NAMES
         + """
-options = dist.ProcessGroupNCCL.Options()
-config = options.config
+import copy
+config = copy.deepcopy(dist.ProcessGroupNCCL.Options().config)
 config.max_p2p_peers = 3
 try: dist.ProcessGroupNCCL._comm_ptr(None)
 except NotImplementedError as error: print(json.dumps([config.max_p2p_peers, str(error)]))

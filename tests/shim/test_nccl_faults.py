@@ -143,9 +143,42 @@ def test_a_time_out_ends_the_process_with_the_watchdogs_text(on_ranks):
 
 
 def test_with_blocking_wait_a_time_out_is_raised(on_ranks):
-    ran = on_ranks(HANG, 2, timeout=2, TORCH_NCCL_BLOCKING_WAIT="1")
-    kind, text = ran.answer[0]
-    assert kind == "DistBackendError" and "Watchdog caught collective operation timeout" in text
+    ran = on_ranks(
+        """
+def run(rank):
+    if rank == 1: time.sleep(4); return
+    own = dist.group.WORLD._get_backend(torch.device("cuda"))
+    before = str(own.get_error())
+    try: dist.all_reduce(full(2, 1.0))
+    except dist.DistBackendError as error: return [before, str(own.get_error()), str(error)]
+""",
+        2,
+        timeout=2,
+        TORCH_NCCL_BLOCKING_WAIT="1",
+    )
+    before, after, text = ran.answer[0]
+    assert [before, after] == ["ErrorType.SUCCESS", "ErrorType.TIMEOUT"]
+    assert "Watchdog caught collective operation timeout" in text
+
+
+def test_a_time_out_is_longer_until_the_next_call_has_ended(on_ranks):
+    ran = on_ranks(
+        """
+def run(rank):
+    x = full(2, 1.0)
+    dist.distributed_c10d._add_ephemeral_timeout_for_all_pgs(datetime.timedelta(seconds=10))
+    if rank == 1: time.sleep(2.5)
+    dist.all_reduce(x)
+    if rank == 1: time.sleep(2.5)
+    try: dist.all_reduce(x)
+    except dist.DistBackendError as error: return [x.tolist(), str(error)]
+""",
+        2,
+        timeout=1,
+        TORCH_NCCL_BLOCKING_WAIT="1",
+    )
+    values, text = ran.answer[0]
+    assert values == [2.0, 2.0] and "Timeout(ms)=1000" in text
 
 
 def test_the_result_of_a_call_says_how_it_ended(on_ranks):

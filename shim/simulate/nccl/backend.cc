@@ -199,7 +199,8 @@ std::uint64_t NcclBackend::getSequenceNumberForGroup() {
 }
 
 NcclWork::Origin NcclBackend::origin(Timeout timeout) const {
-    return {rank_, group_name(), pg_desc_, global_ranks_, timeout, blocking_, cancellation_};
+    return {rank_,   group_name(), pg_desc_,      global_ranks_,
+            timeout, blocking_,    cancellation_, error_};
 }
 
 std::string NcclBackend::group_name() const {
@@ -252,6 +253,8 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
     const std::lock_guard lock(mutex_);
     if (cancellation_->cancelled()) std::rethrow_exception(aborted_error(rank_));
     used_devices_.insert(call.device);
+    job.timeout += extension();
+    job.extensions = std::exchange(new_extensions_, {});
     const bool message = is_message(call.type);
     job.call.number = message ? ++messages_[{call.root, call.type}] : ++calls_;
     if (coalescing_) {
@@ -267,6 +270,20 @@ NcclBackend::WorkPtr NcclBackend::post(Job job) {
     auto work = new_work(job, job.outputs, {required_ranks(job.call)});
     start(std::move(job), work);
     return work;
+}
+
+void NcclBackend::addEphemeralTimeout(const milliseconds& timeout) {
+    const std::lock_guard lock(mutex_);
+    extensions_.push_back(new_extensions_.emplace_back(std::make_shared<const Timeout>(timeout)));
+}
+
+// A call that has ended holds none, once the program's thread has dropped it.
+milliseconds NcclBackend::extension() {
+    std::erase_if(extensions_, [](const auto& each) { return each.expired(); });
+    milliseconds sum(0);
+    for (const auto& each : extensions_)
+        if (const auto goes_on = each.lock()) sum += *goes_on;
+    return sum;
 }
 
 // The distance between neighbours' global ranks; -1 if distances differ.

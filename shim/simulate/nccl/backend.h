@@ -79,9 +79,11 @@ class NcclBackend : public c10d::Backend {
     bool supportsSplitting() const { return true; }
     bool supportsShrinking() const { return true; }
     void setTimeout(std::chrono::milliseconds timeout) { options_->timeout = timeout; }
+    // Later calls have this much longer, until the first of them has ended.
+    void addEphemeralTimeout(const std::chrono::milliseconds& timeout);
     void setSequenceNumberForGroup() override {}
     std::uint64_t getSequenceNumberForGroup() override;
-    c10d::ErrorType getError() { return c10d::ErrorType::SUCCESS; }
+    c10d::ErrorType getError() { return *error_; }
     void enableCollectivesTiming() {}
     void eagerConnectSingleDevice(c10::Device device);
     [[nodiscard]] bool is_initialized() const;
@@ -172,6 +174,7 @@ class NcclBackend : public c10d::Backend {
         // For the profiler. An empty title means the title of the call's type.
         Tensors inputs = {};
         std::string title = {};
+        std::vector<std::shared_ptr<const Timeout>> extensions = {};  // that end with this call
     };
     struct Mailbox;  // messages to itself
     using Hook = std::function<void(std::shared_ptr<c10d::WorkInfo>)>;
@@ -188,6 +191,8 @@ class NcclBackend : public c10d::Backend {
     [[nodiscard]] std::vector<int> required_ranks(const Call& call) const;
     // The gloo group, when all of its ranks have connected.
     [[nodiscard]] std::shared_ptr<const Transfers> connect();
+    // The sum of the extensions that have not ended. Call with the mutex held.
+    [[nodiscard]] Timeout extension();
     void start(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_collective(Job job, const c10::intrusive_ptr<NcclWork>& work);
     void start_message(Job job, const c10::intrusive_ptr<NcclWork>& work);
@@ -208,6 +213,8 @@ class NcclBackend : public c10d::Backend {
 
     const std::uint64_t uid_;
     const std::shared_ptr<Cancellation> cancellation_ = std::make_shared<Cancellation>();
+    const std::shared_ptr<std::atomic<c10d::ErrorType>> error_ =
+        std::make_shared<std::atomic<c10d::ErrorType>>(c10d::ErrorType::SUCCESS);
     mutable std::mutex mutex_;
     bool coalescing_ = false;
     std::vector<Job> coalesced_;
@@ -217,6 +224,8 @@ class NcclBackend : public c10d::Backend {
     std::uint64_t calls_ = 0;
     std::atomic<std::uint64_t> splits_ = 0;
     std::map<std::pair<int, c10d::OpType>, std::uint64_t> messages_;
+    std::vector<std::shared_ptr<const Timeout>> new_extensions_;  // since the last call
+    std::vector<std::weak_ptr<const Timeout>> extensions_;        // all
     Lane lane_;
     std::map<std::pair<int, c10d::OpType>, Lane> message_lanes_;
     std::shared_ptr<Mailbox> mailbox_;

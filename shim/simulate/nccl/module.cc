@@ -90,10 +90,9 @@ void bind_as(py::module_& module, const char* name) {
         group.def("_num_active_channels", &Group::connected_peers);
 }
 
-// `module`: "torch._C._distributed_c10d", the module that the classes report as theirs.
-void bind(py::module_& module) {
-    py::class_<NcclBackend, Backend, c10::intrusive_ptr<NcclBackend>> group(module,
-                                                                            "ProcessGroupNCCL");
+using GroupClass = py::class_<NcclBackend, Backend, c10::intrusive_ptr<NcclBackend>>;
+
+void bind_options(GroupClass& group) {
     // With room for the options of a newer torch, which have no effect here (simulate/nccl.py).
     py::class_<NcclConfig>(group, "NCCLConfig", py::dynamic_attr())
         .def(py::init<>())
@@ -109,7 +108,9 @@ void bind(py::module_& module) {
         .def_readwrite("nvls_ctas", &NcclConfig::nvls_ctas)
         .def_readwrite("n_channels_per_net_peer", &NcclConfig::n_channels_per_net_peer)
         .def_readwrite("net_name", &NcclConfig::net_name)
-        .def_readwrite("comm_name", &NcclConfig::comm_name);
+        .def_readwrite("comm_name", &NcclConfig::comm_name)
+        .def("__copy__", [](const NcclConfig& self) { return self; })
+        .def("__deepcopy__", [](const NcclConfig& self, const py::dict&) { return self; });
     py::class_<Options, Backend::Options, c10::intrusive_ptr<Options>>(group, "Options",
                                                                             py::dynamic_attr())
         .def(py::init([](bool high) { return c10::make_intrusive<Options>(high); }),
@@ -125,6 +126,12 @@ void bind(py::module_& module) {
         .def("__deepcopy__", [](const Options& self, const py::dict&) {
             return c10::make_intrusive<Options>(self);
         });
+}
+
+// `module`: "torch._C._distributed_c10d", the module that the classes report as theirs.
+void bind(py::module_& module) {
+    GroupClass group(module, "ProcessGroupNCCL");
+    bind_options(group);
     group
         .def(py::init([](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                          const c10::intrusive_ptr<Options>& options) {
@@ -141,11 +148,14 @@ void bind(py::module_& module) {
              py::arg("timeout") = std::chrono::minutes(10))
         .def_property_readonly("options", &NcclBackend::options)
         .def_property_readonly("uid", &NcclBackend::uid)
+        .def_property("bound_device_id", &NcclBackend::getBoundDeviceId,
+                      &NcclBackend::setBoundDeviceId)
+        .def("get_error", &NcclBackend::getError)
         .def("_group_start", &NcclBackend::startCoalescing, Unlocked())
         .def(
             "_group_end", [](NcclBackend& self) { (void)self.endCoalescing(); }, Unlocked())
         .def("_set_default_timeout", &NcclBackend::setTimeout, py::arg("timeout"))
-        .def("_add_ephemeral_timeout", [](NcclBackend&, std::chrono::milliseconds) {})
+        .def("_add_ephemeral_timeout", &NcclBackend::addEphemeralTimeout, py::arg("timeout"))
         .def("perform_nocolor_split", [](NcclBackend&, const py::object&) {})
         .def("comm_split_count", &NcclBackend::splits)
         .def("_is_initialized", &NcclBackend::is_initialized, Unlocked())

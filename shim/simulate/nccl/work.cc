@@ -150,6 +150,12 @@ void NcclWork::end(const std::vector<int>& ranks, std::exception_ptr error) {
 }
 
 void NcclWork::finish_with(std::exception_ptr error, c10d::WorkResult result) {
+    if (result != c10d::WorkResult::SUCCESS) {
+        auto none = c10d::ErrorType::SUCCESS;
+        origin_.error->compare_exchange_strong(none, result == c10d::WorkResult::TIMEOUT
+                                                         ? c10d::ErrorType::TIMEOUT
+                                                         : c10d::ErrorType::COMM_ERROR);
+    }
     c10::intrusive_ptr<c10::ivalue::Future> future;
     {
         const std::lock_guard lock(mutex_);

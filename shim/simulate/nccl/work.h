@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,7 @@ class NcclWork final : public c10d::Work {
         std::chrono::milliseconds timeout{};
         bool blocking = false;  // wait() raises on a time-out, and no process ends
         std::shared_ptr<Cancellation> cancellation;  // the group's; a time-out aborts it
+        std::shared_ptr<std::atomic<c10d::ErrorType>> error;  // the group's first
     };
 
     // Ends when all of its parts have ended. Each part is a list of the group's ranks that it
@@ -53,6 +55,7 @@ class NcclWork final : public c10d::Work {
     c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
     std::uint64_t getSequencenumber() const override { return call_.number; }
     float getDuration() const override;
+    std::chrono::milliseconds getTimeout() const { return origin_.timeout; }
 
     // Ends a part that needed `ranks`. The first error becomes the work's. Call from any thread.
     void end(const std::vector<int>& ranks, std::exception_ptr error = nullptr);

@@ -215,6 +215,22 @@ def run(rank):
     assert re.match(r"Rank 0 made the group \S+ of 2 ranks and waited for the others for 2000 ms: ", ran.answer[0])
 
 
+def test_no_rank_goes_on_before_all_have_connected(on_ranks):
+    """If it ended then, it would break the others' connections."""
+    ran = on_ranks(
+        """
+def run(rank):
+    module, store = torch._C._distributed_c10d, dist.PrefixStore("own", dist.distributed_c10d._get_default_store())
+    gloo = module.ProcessGroupGloo
+    if rank == 1: module.ProcessGroupGloo = lambda *args, **kwargs: (gloo(*args, **kwargs), time.sleep(2))[0]
+    begun = time.monotonic(); dist.ProcessGroupNCCL(store, rank, 2)
+    return time.monotonic() - begun
+""",
+        2,
+    )
+    assert ran.answer[0] > 1.5, ran.answer
+
+
 def test_after_a_time_out_no_bytes_move(on_ranks):
     ran = on_ranks(
         """

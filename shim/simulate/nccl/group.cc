@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <stdexcept>
 #include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -28,8 +27,12 @@ std::shared_ptr<const Transfers> NcclBackend::connect() {
     const auto store = c10::make_intrusive<c10d::PrefixStore>(gloo_key(*store_, getRank()), store_);
     try {
         auto gloo = make_gloo_(store, getRank(), getSize(), options_->timeout);
+        // A rank that leaves at once would break the connections that others are still making.
+        if (store->add("connected", 1) == getSize())
+            store->set("all", std::vector<std::uint8_t>{1});
+        store->wait({"all"}, options_->timeout);
         return std::make_shared<const Transfers>(std::move(gloo), cancellation_);
-    } catch (const std::runtime_error& error) {
+    } catch (const std::exception& error) {
         throw_backend_error("Rank " + std::to_string(global(getRank())) + " made the group " +
                             group_name() + " of " + std::to_string(getSize()) +
                             " ranks and waited for the others for " +

@@ -121,7 +121,8 @@ def includes():
 
 @functools.lru_cache(maxsize=None)
 def derived():
-    """Classes of torch that ours derive from, with the file, and which functions these override."""
+    """Classes of torch that ours derive from, with the file, and which functions these override: by their
+    names, as one may be built with a torch that lacks the function."""
     found = {}
     for path, text in texts().items():
         if not path.endswith((".cc", ".h")) or "public" not in text:
@@ -130,7 +131,7 @@ def derived():
         for name, fact in header.classes.items():
             for base in re.findall(r"(?:\w+::)+(\w+)", fact["bases"]):
                 known = found.setdefault(base, {"file": path, "overrides": set()})
-                known["overrides"].update(fact["virtual"])
+                known["overrides"].update(each.removeprefix(f"{name}::") for each in header.functions)
     return found
 
 

@@ -18,7 +18,8 @@ def lines(before, after):
 
 def _python(before, after):
     if before["requires_python"] != after["requires_python"]:
-        yield Line("floors", f"Requires-Python {before['requires_python']} → {after['requires_python']}", README, ANSWERED, "the shim is built for each interpreter")
+        change = f"Requires-Python {before['requires_python']} → {after['requires_python']}"
+        yield Line("floors", change, README, ANSWERED, "the shim is built for each interpreter")
     for kind, wanted in (("Python", r"cp\d+$"), ("free-threaded Python", r"cp\d+t$")):
         old, new = ([each for each in facts["tags"] if re.match(wanted, each)] for facts in (before, after))
         gone, added = difference(old, new)
@@ -46,7 +47,11 @@ def _tested(tag):
 
 
 def _macos(before, after):
-    for word, of in (("wheels' tag", lambda facts: names(each for each in facts["platforms"] if "macos" in each)), ("LC_BUILD_VERSION", lambda facts: facts["macos"]["minos"])):
+    kinds = {
+        "wheels' tag": lambda facts: names(each for each in facts["platforms"] if "macos" in each),
+        "LC_BUILD_VERSION": lambda facts: facts["macos"]["minos"],
+    }
+    for word, of in kinds.items():
         if of(before) != of(after):
             yield Line("floors", f"macOS by the {word}: {of(before)} → {of(after)}", SETTINGS, *_oldest(of(after)))
     old, new = ([each for each in facts["platforms"] if "macos" not in each] for facts in (before, after))
@@ -67,15 +72,22 @@ def _packages(before, after):
     old, new = (dict(_requirement(each) for each in facts["requires"]) for facts in (before, after))
     gone, added = difference(old, new)
     if gone or added:
-        yield Line("floors", f"requires {names(added) or 'nothing new'}; no longer {names(gone) or 'any'}", TABLES, ANSWERED, "no package of CUDA is used on simulated devices")
+        change = f"requires {names(added) or 'nothing new'}; no longer {names(gone) or 'any'}"
+        yield Line("floors", change, TABLES, ANSWERED, "no package of CUDA is used on simulated devices")
     for name in sorted(set(old) & set(new)):
         if old[name] != new[name] and re.search(r"nccl|cudnn|triton|cuda-toolkit|cuda-bindings|nvshmem", name):
-            yield Line("floors", f"{name} {old[name]} → {new[name]}", TABLES, ANSWERED, "our versions fit the simulated GPU's capability" if "triton" not in name else "Triton's kernels do not run on simulated devices")
+            yield Line("floors", f"{name} {old[name]} → {new[name]}", TABLES, ANSWERED, _package_answer(name))
     if before.get("cuda") != after.get("cuda"):
         yield Line("floors", f"the wheel's CUDA {before.get('cuda')} → {after.get('cuda')}", TABLES, ANSWERED, f"{TABLES} (CUDA_VERSION)")
     old, new = (facts["linux"]["architectures"] for facts in (before, after))
     if old and new and old != new:
         yield Line("floors", f"GPU architectures {old} → {new}", TABLES, ANSWERED, "shim/python/compat_shim/cuda/names.py (_cuda_getArchFlags)")
+
+
+def _package_answer(name):
+    if "triton" in name:
+        return "docs/reference/simulated-devices.md: Triton interprets kernels on simulated devices, and compiles none"
+    return "our versions fit the simulated GPU's capability"
 
 
 def _requirement(text):
@@ -90,14 +102,15 @@ def _entry_points(before, after):
     for each in added:
         name = each.partition(": ")[2]
         module, _, function = new[each].partition(":")
-        if not re.search(r"backends: |cuda|nccl|mps|accelerator", f"{each} {new[each]}"):
+        if not re.search(r"^torch\.distributed|cuda|nccl|mps|accelerator", f"{each} {new[each]}"):
             continue
         # Another back end of NCCL is ours to answer; the rest is torch's own.
         if module not in after["python_files"]:
             found[each] = (ANSWERED, f"the wheel has no {module}, so that none can load it")
         elif "nccl" in name:
             creator = _creator(name, function, after)
-            quoted = next((path for path, text in answers.texts().items() if path.startswith("shim/") and (f'"{name}"' in text or function in text)), None)
+            ours = (each for each in answers.texts().items() if each[0].startswith("shim/"))
+            quoted = next((path for path, text in ours if f'"{name}"' in text or function in text), None)
             quoted = quoted or (answers.of_word(creator, "shim/") if creator else None)
             found[each] = (ANSWERED, quoted) if quoted else (DECIDE, "init_process_group may be asked for it")
         else:

@@ -22,7 +22,9 @@ LONE_MACRO = re.compile(r"^[ \t]*[A-Z][A-Z0-9_]+\([^()\n]*\)[ \t]*$", re.M)
 TEXTS = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 TEXTS_BETWEEN = re.compile(r'(?<!\\)"\s*"')
 WORD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-LISTED = re.compile(r"_\(\s*(?:[\w:]+\s*,\s*)?(\w+)(?:\s*,\s*(\w+))?")
+LISTED = re.compile(r"_\(\s*(?:[\w:<>]+\s*,\s*)?(\w+)(?:\s*,\s*(\w+))?")
+# A check that raises, by which macro, and what it says.
+CHECK = re.compile(r"\bTORCH_(?:SYM_)?CHECK(?:_(?:VALUE|TYPE|INDEX|LINALG|NOT_IMPLEMENTED))?\(")
 SCOPE = re.compile(r"(?:^|[\s;])(namespace|class|struct|union|enum(?:\s+class|\s+struct)?)\b(?!.*\boperator\b)")
 NAME = re.compile(r"(~?\w+|operator\s*[^\s(]+)\s*\($")
 DTYPE = re.compile(r"\b(?:kIndex_|ScalarType::|at::k|k)([A-Z][A-Za-z0-9_]*)")
@@ -50,7 +52,22 @@ class Header:
         self._text = LONE_MACRO.sub("", DIRECTIVE.sub("", text))
         self._of_device = of_device
         self.classes, self.functions, self.enums, self.dtypes, self.words = {}, {}, {}, {}, {}
+        self.checks = dict(self._checked())
         self._scope(0, len(self._text), [])
+
+    def _checked(self):
+        """Text → macro. The condition of a check may have texts, too."""
+        for found in CHECK.finditer(self._text):
+            at, depth, comma = found.end(), 1, None
+            for stop in PARTS.finditer(self._text, at):
+                depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(stop[0], 0)
+                if stop[0] == "," and depth == 1 and comma is None:
+                    comma = stop.end()
+                if depth == 0:
+                    said = "{}".join(TEXTS.findall(TEXTS_BETWEEN.sub("", self._text[comma or stop.end() : stop.start()])))
+                    if said:
+                        yield said, found[0].removesuffix("(").replace("SYM_", "")
+                    break
 
     def _close(self, at):
         """The place after the brace that closes the one at `at`."""
@@ -133,6 +150,7 @@ class Header:
 
 
 BRACES = re.compile(r'[{}]|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'')
+PARTS = re.compile(r'[{}()\[\],]|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'')
 STOPS = re.compile(r'[{};()]|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'')
 
 
@@ -167,7 +185,7 @@ def _named(head):
 
 
 def facts(read, paths):
-    found = {"classes": {}, "functions": {}, "enums": {}, "dtypes": {}, "macros": {}, "lists": {}, "words": set(), "files": []}
+    found = {"classes": {}, "functions": {}, "enums": {}, "dtypes": {}, "macros": {}, "lists": {}, "checks": {}, "words": set(), "files": []}
     for path in sorted(paths):
         if not path.startswith("torch/include/") or not path.endswith((".h", ".hpp", ".cuh")):
             continue
@@ -186,6 +204,8 @@ def facts(read, paths):
         found["macros"].update(header.macros)
         if header.dtypes:
             found["dtypes"][short] = header.dtypes
+        if header.checks:
+            found["checks"][short] = header.checks
         if header.words:
             found["lists"][short] = header.words
         for name, shown in header.functions.items():

@@ -1,5 +1,6 @@
 """A line of what changed between two releases, and how lines are put together."""
 
+import re
 from typing import NamedTuple
 
 ANSWERED, OPEN, DECIDE, DECIDED = "answered", "no answer", "needs a decision", "decided"
@@ -34,3 +35,15 @@ def by_answer(group, change, table, found):
         kinds.setdefault(answer, []).append(name)
     for (status, by), each in kinds.items():
         yield Line(group, change.format(names(each)), table, status, by)
+
+
+def shape(parameters):
+    """Parameters in order, without values that only look different."""
+    return [each.strip() for each in re.split(r",\s*(?![^(\[{]*[)\]}])", parameters) if each.strip() not in ("/", "")]
+
+
+def parameters_changed(old, new):
+    """The parameters that are new or gone; all of both where only their order differs."""
+    gone, added = ([each for each in shape(one) if each not in shape(other)] for one, other in ((old, new), (new, old)))
+    said = [f"{word} {', '.join(each)}" for word, each in (("parameters gone:", gone), ("new parameters:", added)) if each]
+    return "; ".join(said) or f"({old}) → ({new})"

@@ -23,7 +23,11 @@ NO_VARIABLE = re.compile(
     r"|ENGINE|POINTWISE|TENSOR|KNOB|HEUR|DATA|API|KERNEL|VERSION|GRAPH|EVENT|STREAM|MEM|CONVOLUTION)|NCCL_(?:INVALID|ERROR)"
 )
 ASSERTION = re.compile(r"INTERNAL ASSERT|Could this error message|template <|^__global__")
-NATIVE = re.compile(r"_(?:cuda|cudnn|cudart|nccl|mps|accelerator|gds|cusparselt|host|graph_pool)\w*|_[A-Z]\w*(?:CUDA|MPS|Cuda)\w*|_(?:CUDA|MPS|Cuda|NCCL)\w+")
+LONGEST = 1000  # of a message; what is longer is a program
+NATIVE = re.compile(
+    r"_(?:cuda|cudnn|cudart|nccl|mps|accelerator|gds|cusparselt|host|graph_pool)\w*"
+    r"|_[A-Z]\w*(?:CUDA|MPS|Cuda)\w*|_(?:CUDA|MPS|Cuda|NCCL)\w+"
+)
 ARCHITECTURES = re.compile(r"(?:sm_\d+\w? ?|compute_\d+\w? ?){2,}$")
 
 
@@ -62,10 +66,11 @@ def linux(read):
     found = {"texts": {}, "variables": set(), "native": set(), "architectures": "", "owners": {}, "callers": {}}
     for name in LINUX:
         library = elf.Library(read(f"torch/lib/{name}.so"))
-        texts = set(library.texts().values())
+        texts = library.texts()
         found["variables"] |= {text for text in texts if VARIABLE.fullmatch(text) and not NO_VARIABLE.match(text)}
         if name == "libtorch_python":
             found["native"] = {text for text in texts if NATIVE.fullmatch(text)}
+            found["words"] = library.words()
         found["texts"][name] = sorted(text for text in texts if " " in text or "_" in text)
         for text in filter(ARCHITECTURES.match, texts):
             found["architectures"] = max(found["architectures"], text.strip(), key=len)
@@ -81,28 +86,33 @@ def _of_cuda(loading, calling, found):
         calls.setdefault(function_name(called), set()).update(function_name(each) for each in users if is_kernel(each))
     for text, users in loading.items():
         shown = {function_name(each) for each in users if is_kernel(each)}
-        if shown and " " in text and not ASSERTION.search(text):
+        if shown and " " in text and len(text) < LONGEST and not ASSERTION.search(text):
             found["owners"][text] = sorted({*found["owners"].get(text, ()), *shown})
             found["callers"].update({each: sorted(calls[each] - {each}) for each in shown if calls.get(each)})
 
 
 def macos(read):
     library = macho.Library(read("torch/lib/libtorch_cpu.dylib"))
-    texts, owners, shared = set(), {}, []
+    texts, owners, shared, saying = set(), {}, [], set()
     for text, users in library.users_of_all():
         if len(text) > 5 and text.isascii():
             texts.add(text)
             if of_mps := sorted(filter(is_of_mps, users)):
                 owners[text] = of_mps
+                saying.update(of_mps)
                 if len(of_mps) < len(users):
                     shared.append(text)
+    callers = {}
+    for called, users in library.callers(saying).items():
+        callers.setdefault(function_name(called), set()).update(function_name(each) for each in users if is_of_mps(each))
     python = read("torch/lib/libtorch_python.dylib")
     names = {name.decode() for name in re.findall(rb"(?<=\0)_(?:mps_|MPS)\w+(?=\0)", python)}
     return {
         "minos": library.minimum_system(),
         "texts": sorted(texts),
-        "core": sorted(found[0].decode() for found in elf.TEXT.finditer(read("torch/lib/libc10.dylib"))),
+        "core": sorted(elf.texts(read("torch/lib/libc10.dylib"))),
         "owners": owners,
+        "callers": {name: sorted(users - {name}) for name, users in callers.items() if users - {name}},
         "shared": shared,
         "alerts": sorted(library.loaded_before_calls_of(b"alertNotDeterministic")),
         "kernels": sorted(library.kernels()),

@@ -6,11 +6,11 @@ import yaml
 TABLE = "torchgen/packaged/ATen/native/native_functions.yaml"
 
 def _keys(entry, by_name):
-    """Dispatch keys with kernels. A structured op's functional form has those of its out form."""
-    delegate = by_name.get(entry.get("structured_delegate", "").strip(), entry)
+    """Dispatch keys with kernels. A structured op's functional form has those of its out form, too."""
     keys = set()
-    for names in delegate.get("dispatch") or {}:
-        keys.update(name.strip() for name in names.split(","))
+    for each in (entry, by_name.get(entry.get("structured_delegate", "").strip(), {})):
+        for names in each.get("dispatch") or {}:
+            keys.update(name.strip() for name in names.split(","))
     return sorted(keys) or ["CompositeImplicitAutograd"]
 
 

@@ -3,12 +3,16 @@
 import re
 
 import answers
+import native_changes
 import python_tables
-from lines import ANSWERED, DECIDE, OPEN, Line, by_answer, difference, names
+from lines import ANSWERED, DECIDE, Line, by_answer, difference, names, parameters_changed, shape
 from scope import (
-    ASIDE, BACKEND, DEEP, ELSEWHERE, HOOKS, OF_CUDA, OF_DEVICES, OF_METAL, OTHERS, OURS, OWN, PARAMETER, REFUSAL, SCOPE, TABLES,
-    WHOLE, public, table_of,
+    ASIDE, COMPILERS, DEEP, ELSEWHERE, OF_DEVICES, OTHERS, OURS, OWN, PARAMETER, PROTOCOL, REFUSAL, SCOPE, TABLES, WHOLE, public, table_of,
 )
+
+OF_CUDA_OR_MPS = re.compile(r"torch\.(?:cuda|mps)(?:\.[a-z]\w*)*")
+WARNING = re.compile(r"deprecat|will be removed|no longer", re.I)
+
 
 class Python:
     """The modules of both releases."""
@@ -16,9 +20,6 @@ class Python:
     def __init__(self, before, after):
         self.version = after["version"]
         self._old, self._new = before["python_files"], after["python_files"]
-        self._native_old, self._native_new = _native(before), _native(after)
-        self._operators = {name.partition(".")[0] for name in after["ops"]}
-        self._asked = _asked(self._new)
         self._speaking = {
             module
             for files in (self._old, self._new)
@@ -29,17 +30,17 @@ class Python:
         for files in (self._old, self._new):
             for module, name, given in _giving(files):
                 self._given.setdefault(given, set()).add((module, name))
-        self._of_metal = set(after["macos"]["native"]) - set(after["linux"]["native"])
+        self._native = native_changes.Native(before, after, self._given)
 
     def lines(self):
         for module in sorted({*self._old, *self._new}):
             if SCOPE.match(module) and not ELSEWHERE.search(module):
                 yield from self._module(module)
         yield from self._elsewhere()
+        yield from self._error_classes()
+        yield from self._gone()
         yield from self._used()
-        yield from self._native_names()
-        yield from self._native_members()
-        yield from self._process_groups()
+        yield from self._native.lines()
         yield from python_tables.Tables(self._old, self._new, self.version, self._speaking).lines()
 
     def _definitions(self, files, module):
@@ -72,16 +73,19 @@ class Python:
         arrived = {name for name in added if self._is_elsewhere(self._old, name, module)}
         outermost = [name for name in added if name.rpartition(".")[0] not in added and name not in arrived]
         group = "names of " + ".".join(module.split(".")[:2])
+        outermost = [name for name in outermost if not self._is_unlisted(module, name, new)]
         found = {name: self.answer(module, name, new) for name in outermost if self._counts(module, name, new)}
         shown = self._new.get(module.rpartition(".")[0], {}).get("imported", {})
         from_package = found and all(name in shown for name in found)
+        found = {self._shown(module, name): answer for name, answer in found.items()}
         yield from by_answer(group, f"{module.rpartition('.')[0] if from_package else module} gains {{}}", table_of(module), found)
         lost = [name for name in gone if name.rpartition(".")[0] not in gone and name not in moved]
-        lost = [name for name in lost if self._counts(module, name, old)]
+        lost = [name for name in lost if self._counts(module, name, old) and f"{module}.{self._shown(module, name)}" not in self._new]
         if lost:
             used = answers.used_of_torch()
             ours = [used[f"{module}.{name}"] for name in lost if f"{module}.{name}" in used]
-            yield Line(group, f"{module} loses {names(lost)}", table_of(module), DECIDE if ours else ANSWERED,
+            shown = names({self._shown(module, name) for name in lost})
+            yield Line(group, f"{module} loses {shown}", table_of(module), DECIDE if ours else ANSWERED,
                        f"{ours[0]} uses it" if ours else "no source of ours names them")
         same = {}
         for name in sorted(set(old) & set(new)):
@@ -92,13 +96,29 @@ class Python:
         if public(module):
             yield from self._refused_inside(group, module)
 
+    def _shown(self, module, name):
+        """A member of a class by the module's object of this class, if it has one: matmul.allow_tf32."""
+        owner, _, member = name.partition(".")
+        known = self._new.get(module, self._old.get(module, {})).get("definitions", {})
+        if not member:
+            return name
+        if "PropModule" in known.get(owner, {"parameters": ""})["parameters"]:
+            return member  # the class of the module itself
+        objects = [each for each, fact in known.items() if fact["parameters"] == f"{owner}()" and public(each, known)]
+        return f"{objects[0]}.{member}" if objects else name
+
+    def _is_unlisted(self, module, name, known):
+        """Whether it is a constant that a module with a list of what is for others does not list."""
+        listed = self._new[module].get("lists", {}).get("__all__")
+        return bool(listed) and name.isupper() and known[name]["kind"] == "value" and name not in listed
+
     def _refused_inside(self, group, module):
         """New refusals of a module's private functions, which its public ones hand on."""
         new = self._new.get(module, {}).get("definitions", {})
         known, told, found = _raised(self._old.get(module, {})), self._definitions(self._new, module), {}
         for name, fact in sorted(new.items()):
             shown = public(re.sub(r"\.__\w+__$", "", name))  # as a class's __enter__
-            raised = [text for text in fact.get("raises", ()) if text not in known and _refuses(module, text, shown)]
+            raised = [text for text in fact.get("raises", ()) if not _is_said(text, known) and _refuses(module, text, shown)]
             # A function raises what those inside it raise.
             if raised and name not in told and not name.startswith(tuple(f"{each}." for each in new if new[each]["kind"] != "class")):
                 found.setdefault("; ".join(each[:120] for each in raised[:3]), []).append(name)
@@ -119,7 +139,8 @@ class Python:
         if OTHERS.match(name) or known[name]["kind"] == "value" and re.match(r"f?['\"].* ", known[name]["parameters"]):
             return False  # another device's, or a sentence of a message
         if WHOLE.match(module):
-            return True
+            # Settings of torch.backends are for others, and not the classes that hold them.
+            return not module.startswith("torch.backends") or "." in name or not name[0].isupper()
         members = [fact for each, fact in known.items() if each == name or each.startswith(name + ".")]
         speaks = {device for fact in members for device in fact.get("devices", ())}
         return bool(speaks & OURS) or re.search("|".join(OURS), name.lower()) is not None
@@ -134,17 +155,14 @@ class Python:
         members = [fact for each, fact in known.items() if f"{each}.".startswith(f"{name}.") or f"{name}.".startswith(f"{each}.")]
         native = {each for fact in members for each in fact.get("native", ())}
         bases = re.findall(r"torch\._C\.(\w+)", " ".join(fact["parameters"] for fact in members if fact["kind"] == "class"))
-        lacking = sorted(each for each in {*native, *bases} if self._needs_table(each) and not answers.of_word(each))
+        lacking = sorted(each for each in {*native, *bases} if self._native.needs_table(each) and not answers.of_word(each))
         if lacking:
             return DECIDE, f"asks torch._C.{lacking[0]}, which no table has"
         driver = sorted({each for fact in members for each in fact.get("driver", ())})
         if driver:
             return DECIDE, f"asks CUDA's libraries itself ({driver[0]})"
-        asked = sorted(each for each in {*native, *bases} if self._needs_table(each))
+        asked = sorted(each for each in {*native, *bases} if self._native.needs_table(each))
         return ANSWERED, f"{OWN} over {answers.of_word(asked[0])}" if asked else OWN
-
-    def _needs_table(self, native):
-        return OF_CUDA.match(native) is not None or native in self._of_metal
 
     def _changed(self, module, name, old, new):
         """What changed in a name, its status and what answers it."""
@@ -152,21 +170,23 @@ class Python:
         if kind != old["kind"] or not self._counts(module, name, new):
             return
         was, now = old["parameters"], fact["parameters"]
-        if kind in ("def", "property") and _shape(now) != _shape(was) and (WHOLE.match(module) or PARAMETER.search(parameters_changed(was, now))):
+        speaks = WHOLE.match(module) or PROTOCOL.search(name.rpartition(".")[2]) or PARAMETER.search(parameters_changed(was, now))
+        if kind in ("def", "property") and shape(now) != shape(was) and speaks:
             yield (f": {parameters_changed(was, now)}", *self._of_shape(module, name, old, fact))
         if kind == "value" and now != was and len(now) < 80 and (now or name not in self._new[module].get("lists", ())):
             yield f" = {was} → {now or '…'}", ANSWERED, answers.of_name(module, name) or OWN
         if kind == "class" and now != was:
             yield (f": bases {was or 'none'} → {now or 'none'}", *self.answer(module, name, new))
-        raised = [each for each in sorted(set(fact.get("raises", ())) - set(old.get("raises", ()))) if _refuses(module, each)]
+        raised = [each for each in fact.get("raises", ()) if not _is_said(each, old.get("raises", ())) and _refuses(module, each)]
         if raised:
             yield (f" raises {'; '.join(each[:120] for each in raised[:3])}", *self.answer(module, name, new))
-        ended = {each for each in set(old.get("raises", ())) - set(fact.get("raises", ())) if _refuses(module, each)} - _raised(self._new[module])
+        kept = {*fact.get("raises", ()), *_raised(self._new[module])}
+        ended = {each for each in old.get("raises", ()) if not _is_said(each, kept) and _refuses(module, each)}
         if ended and not raised:
             yield f" no longer raises {'; '.join(each[:120] for each in sorted(ended)[:3])}", ANSWERED, OWN
         if "deprecated" in fact and "deprecated" not in old:
             yield f" is deprecated {fact['deprecated'][:120]}".rstrip(), ANSWERED, OWN
-        warned = [each for each in fact.get("warns", ()) if each not in old.get("warns", ()) and re.search(r"deprecat|will be removed|no longer", each, re.I)]
+        warned = [each for each in fact.get("warns", ()) if each not in old.get("warns", ()) and WARNING.search(each)]
         if warned and "deprecated" not in fact:
             yield f" warns {warned[0][:160]}", ANSWERED, OWN
         if "deprecated" in old and "deprecated" not in fact:
@@ -175,7 +195,7 @@ class Python:
     def _of_shape(self, module, name, old, fact):
         """A function that our sources name is replaced or wrapped by ours, whose parameters must fit."""
         ours = answers.used_of_torch().get(f"{module}.{name}")
-        gained = set(_shape(fact["parameters"])) - set(_shape(old["parameters"]))
+        gained = set(shape(fact["parameters"])) - set(shape(old["parameters"]))
         if not ours:
             return ANSWERED, OWN
         text = answers.texts()[ours]
@@ -186,7 +206,8 @@ class Python:
         return DECIDE, f"{ours} names it"
 
     def _elsewhere(self):
-        """New functions of other public modules that speak of CUDA, MPS or accelerators."""
+        """Functions of other public modules that speak of CUDA, MPS or accelerators, or have a parameter
+        that does: new ones, what they refuse, and what changed in the rest."""
         for module in sorted(set(self._old) & set(self._new)):
             if SCOPE.match(module) or not public(module) or ASIDE.search(module):
                 continue
@@ -197,8 +218,52 @@ class Python:
                 if public(name, new) and OURS & set(new[name].get("devices", ()))
             }
             yield from by_answer("names elsewhere", f"{module} gains {{}}", TABLES, found)
+            lost = {name for name in set(old) - set(new) if public(name, old) and OURS & set(old[name].get("devices", ()))}
+            lost = {name: (ANSWERED, "no source of ours names it") for name in lost if not self._is_elsewhere(self._new, name, module)}
+            yield from by_answer("names elsewhere", f"{module} loses {{}}", TABLES, lost)
+            for name in sorted(set(old) & set(new)):
+                changed = parameters_changed(old[name]["parameters"], new[name]["parameters"])
+                functions = public(name, new) and old[name]["kind"] == new[name]["kind"] == "def"
+                if functions and shape(old[name]["parameters"]) != shape(new[name]["parameters"]) and OF_DEVICES.search(changed):
+                    yield Line("names elsewhere", f"{module}.{name}: {changed}", TABLES, *self._of_shape(module, name, old[name], new[name]))
             if module in self._speaking:
                 yield from self._refused_inside("names elsewhere", module)
+
+    def _error_classes(self):
+        """Functions of other modules that say the same, and raise another class."""
+        found = {}
+        for module in sorted(set(self._old) & set(self._new)):
+            if SCOPE.match(module) or COMPILERS.match(module):
+                continue
+            old, new = (files[module].get("definitions", {}) for files in (self._old, self._new))
+            for name in sorted(set(old) & set(new)):
+                raises = (([each.partition(": ") for each in known[name].get("raises", ())]) for known in (old, new))
+                was, now = ({text: kind for kind, _, text in each} for each in raises)
+                for text in sorted(set(was) & set(now)):
+                    if was[text] != now[text]:
+                        found.setdefault((now[text], was[text]), []).append(f"{module}.{name} (“{text[:80]}”)")
+        for (now, was), each in sorted(found.items()):
+            yield Line("errors", f"raise {now}, no longer {was}: {names(each)}", TABLES, ANSWERED, OWN)
+
+    def _gone(self):
+        """Modules that are gone, and private functions of the modules of devices."""
+        gone = {module for module in set(self._old) - set(self._new) if SCOPE.match(module) and not ELSEWHERE.search(module)} & self._speaking
+        kept = {name for fact in self._new.values() for name in fact.get("definitions", {})}
+        for module in sorted(gone):
+            own = [name for name in self._old[module].get("definitions", {}) if "." not in name]
+            if module.rpartition(".")[0] in self._old.keys() - self._new.keys() or 2 * len(kept.intersection(own)) > len(own):
+                continue  # gone with its package, or moved
+            ours = next((ours for name, ours in answers.used_of_torch().items() if f"{name}.".startswith(f"{module}.")), None)
+            by = f"{ours} uses it" if ours else "no source of ours names it"
+            yield Line("names of " + ".".join(module.split(".")[:2]), f"module {module} is gone", table_of(module), DECIDE if ours else ANSWERED, by)
+        private = [
+            f"{module}.{name}"
+            for module in self._old.keys() & self._new.keys()
+            for name, fact in self._old[module].get("definitions", {}).items()
+            if OF_CUDA_OR_MPS.fullmatch(module) and re.match("_[a-z]", name) and "." not in name and fact["kind"] == "def" and name not in kept
+        ]
+        if private := sorted(set(private) - answers.used_of_torch().keys()):  # _used tells of the others
+            yield Line("names of torch.cuda", f"private functions that are gone: {names(private)}", TABLES, ANSWERED, "no source of ours names them")
 
     def _used(self):
         """Names that our sources use and the new release lacks."""
@@ -219,70 +284,6 @@ class Python:
                 rest = ".".join(parts[cut:])
                 return not rest or rest in fact.get("definitions", {}) or parts[cut] in fact.get("imported", {})
         return False
-
-    def _native_names(self):
-        gone, added = difference(self._native_old, self._native_new)
-        for kind, table, wanted in (("CUDA", TABLES, OF_CUDA), ("MPS", HOOKS, OF_METAL)):
-            found = {}
-            for each in (each for each in added if wanted.match(each) and each not in self._operators):
-                ours = answers.of_word(each)
-                if ours or self._needs_table(each):
-                    asked = "torch's Python asks it" if each in self._asked else ""
-                    found[each] = (ANSWERED, ours) if ours else (DECIDE if asked else OPEN, asked)
-                else:
-                    found[each] = (ANSWERED, "torch asks the device's hooks")
-            yield from by_answer("names of torch._C", f"of {kind}, new: {{}}", table, found)
-            lost = {each: (ANSWERED, f"{ours} still has it") if (ours := answers.of_word(each)) else (ANSWERED, "no source of ours has it")
-                    for each in gone if wanted.match(each)}
-            yield from by_answer("names of torch._C", f"of {kind}, gone: {{}}", table, lost)
-        others = [each for each in added if each.startswith("_accelerator_")]
-        yield from by_answer("names of torch._C", "of accelerators, new: {}", HOOKS, {each: (ANSWERED, "torch asks the device's guard and allocator") for each in others})
-
-    def _native_members(self):
-        """Members of the private classes of torch._C that torch's public Python gives out."""
-        module = "torch._C"
-        old, new = (files.get(module, {}).get("definitions", {}) for files in (self._old, self._new))
-        found, lost = {}, []
-        for name in sorted({*old, *new}):
-            owner, _, member = name.partition(".")
-            if member and public(member) and owner in old and owner in new and owner in self._given and self._needs_table(owner):
-                if any(f"{each}.{member}" in self._new.get(where, {}).get("definitions", {}) for where, each in self._given[owner]):
-                    continue  # a class of Python's has it itself
-                if name not in new:
-                    lost.append(name)
-                elif name not in old or _shape(old[name]["parameters"]) != _shape(new[name]["parameters"]):
-                    found[name] = self._of_member(owner, member)
-        yield from by_answer("names of torch._C", f"{module} gains or changes {{}}", TABLES, found)
-        if lost:
-            yield Line("names of torch._C", f"{module} loses {names(lost)}", TABLES, ANSWERED, "ours may have them still")
-
-    def _of_member(self, owner, member):
-        """A member is ours to have, if a class of ours stands for its owner."""
-        ours = answers.of_word(member, "shim/") or next(
-            filter(None, (answers.of_name(each, f"{name}.{member}") for module, name in sorted(self._given[owner]) for each in (module, module.rpartition(".")[0]))), None)
-        return (ANSWERED, ours) if ours else (DECIDE, f"{answers.of_word(owner) or 'no source of ours'} has no such member")
-
-    def _process_groups(self):
-        """The classes of torch._C._distributed_c10d, by its stubs."""
-        module = "torch._C._distributed_c10d"
-        old = self._old.get(module, {}).get("definitions", {})
-        new = self._new.get(module, {}).get("definitions", {})
-        gone, added = difference(old, new)
-        found = {}
-        for name in added:
-            if name.rpartition(".")[0] in added or not public(name):
-                continue
-            found[name] = _of_group(name)
-        yield from by_answer("process groups", f"{module} gains {{}}", BACKEND, found)
-        for name in sorted(set(old) & set(new)):
-            if "nccl" in name.lower() and old[name] != new[name] and new[name]["kind"] in ("def", "class"):
-                change = f"{module}.{name}: {parameters_changed(old[name]['parameters'], new[name]['parameters'])}"
-                gained = set(_shape(new[name]["parameters"])) - set(_shape(old[name]["parameters"]))
-                ours = answers.of_all([each.partition("=")[0] for each in gained], "shim/simulate/nccl")
-                yield Line("process groups", change, BACKEND, ANSWERED if ours else DECIDE, ours or "ours is made with the old parameters")
-        lost = [name for name in gone if name.rpartition(".")[0] not in gone and public(name) and not name.endswith(".__init__")]
-        if lost:
-            yield Line("process groups", f"{module} loses {names(lost)}", BACKEND, ANSWERED, "torch's own classes; ours may have them still")
 
 
 def _giving(files):
@@ -308,6 +309,15 @@ def _refuses(module, text, shown=True):
     return bool(OF_DEVICES.search(said) or WHOLE.match(module) and (shown or re.search("support|implement", said)))
 
 
+def _is_said(text, known):
+    """Whether a text is among others, but for the spelling of a word."""
+    def same(one, other):
+        return one == other or min(len(one), len(other)) > 4 and one[:4] == other[:4] and (one + other).isalpha()
+
+    words = text.split()
+    return any(len(words) == len(each.split()) and all(map(same, words, each.split())) for each in known)
+
+
 def _raised(module):
     """All that a module raises: a text may have moved to another function of it."""
     return {text for fact in module.get("definitions", {}).values() for text in fact.get("raises", ())}
@@ -326,35 +336,5 @@ def _shown_by(files, package):
     return found
 
 
-def _native(facts):
-    stubs = facts["python_files"].get("torch._C", {}).get("definitions", {})
-    return {*facts["linux"]["native"], *facts["macos"]["native"], *_asked(facts["python_files"]), *(name for name in stubs if "." not in name)}
-
-
-def _asked(files):
-    """The names of torch._C that functions of torch's Python use."""
-    return {each for fact in files.values() for one in fact.get("definitions", {}).values() for each in one.get("native", ())}
-
-
-def _shape(parameters):
-    """Parameters in order, without values that only look different."""
-    return [each.strip() for each in re.split(r",\s*(?![^(\[{]*[)\]}])", parameters) if each.strip() not in ("/", "")]
-
-
-def parameters_changed(old, new):
-    """The parameters that are new or gone; all of both where only their order differs."""
-    gone, added = ([each for each in _shape(one) if each not in _shape(other)] for one, other in ((old, new), (new, old)))
-    said = [f"{word} {', '.join(each)}" for word, each in (("parameters gone:", gone), ("new parameters:", added)) if each]
-    return "; ".join(said) or f"({old}) → ({new})"
-
-
 def _is_guarded(text, name):
     return re.search(rf"(?:hasattr|getattr)\([^\n]*{re.escape(name)}|at_least|SINCE|AttributeError|patching\.patch", text) is not None
-
-
-def _of_group(name):
-    owner, _, member = name.rpartition(".")
-    if "nccl" in name.lower():
-        ours = answers.of_word(member or name, "shim/simulate/nccl") or answers.of_word(member, "shim/python/compat_shim/simulate/nccl")
-        return (ANSWERED, ours) if ours else (DECIDE, "our NCCL has no such name")
-    return ANSWERED, "torch's own, in every build"

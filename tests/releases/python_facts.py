@@ -21,9 +21,12 @@ DEVICE = re.compile("|".join(DEVICES))
 # CUDA's libraries under torch.cuda's Python: by ctypes, or by NVIDIA's package cuda.bindings.
 DRIVER = re.compile(r"cuda_?bindings|_get_(?:\w+_)?(?:cuda|nvrtc|driver)\w*_library|^cuda\.|_check_cuda\b|cuda_python")
 GETENV = ("environ.get", "getenv")
+# torch's checks, by the class of what they raise.
+CHECK = re.compile(r"(?:^|\.)_check(?:_tensor_all)?(_value|_type|_index|_not_implemented)?(_with)?$")
 REGISTERS = re.compile(r"(?:^|\.|_)register_(?:\w+_)?(?:backend|device|interface|op_overrides|hook)")
 INSIDE = re.compile(r"environ|getenv|env_name|register_|OpInfo")
 LIST_NAME = re.compile(r"_?[A-Z][A-Z0-9_]{3,}$")
+EMPTY = ("[]", "{}", "()", "set()")
 PRIVATE_CLASS = re.compile(r"\b_[A-Z]\w+")
 RAISE_WORDS = 12  # a text shorter than this is no refusal
 
@@ -49,17 +52,27 @@ def dotted(node):
     return None
 
 
-def text_of(node):
-    """The constant parts of a text, with {} where a value stands."""
+def texts_of(node, said=None):
+    """The constant parts of a text, with {} where a value stands; of several where code chooses one.
+    `said`: the texts of names."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
+        return [node.value]
     if isinstance(node, ast.JoinedStr):
-        return "".join(text_of(part) or "{}" for part in node.values)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
-        return (text_of(node.left) or "{}") + ((text_of(node.right) or "{}") if isinstance(node.op, ast.Add) else "")
+        return ["".join((texts_of(part, said) or ["{}"])[0] for part in node.values)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return texts_of(node.left, said)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = (texts_of(each, said) or ["{}"] for each in (node.left, node.right))
+        return [one + other for one in left for other in right] if [*left, *right] != ["{}", "{}"] else []
+    if isinstance(node, ast.IfExp):
+        return [*texts_of(node.body, said), *texts_of(node.orelse, said)]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-        return text_of(node.func.value)
-    return None
+        return texts_of(node.func.value, said)
+    return (said or {}).get(dotted(node), [])
+
+
+def text_of(node):
+    return next(iter(texts_of(node)), None)
 
 
 def signature(function):
@@ -97,7 +110,16 @@ class _Module(ast.NodeVisitor):
         self._speaks = bool(DEVICE.search(f"{module} {source}"))
         self.definitions, self.environment, self.lists, self.registered = {}, {}, {}, []
         self.imported, self.opinfos, self.sets = {}, {}, []
-        self._constants = {}
+        self._constants, self._said = {}, {}
+
+    def visit_Module(self, node):
+        # A function may name a text that stands below it.
+        for each in node.body:
+            if isinstance(each, (ast.Assign, ast.AnnAssign)):
+                for target in each.targets if isinstance(each, ast.Assign) else (each.target,):
+                    if found := texts_of(each.value, self._said):
+                        self._said[dotted(target)] = found
+        self.generic_visit(node)
 
     def visit_ClassDef(self, node):
         self._define(node, "class", ", ".join(ast.unparse(base) for base in node.bases))
@@ -114,10 +136,21 @@ class _Module(ast.NodeVisitor):
         if given := PRIVATE_CLASS.findall(ast.unparse(node.returns)) if node.returns else ():
             fact["gives"] = sorted(set(given))
         if self._speaks:
-            fact.update(_of_body(node, self.imported))
+            fact.update(_of_body(node.body, self.imported, self._said))
+            self._answers(node)
         self._walk(node)
 
     visit_AsyncFunctionDef = visit_FunctionDef
+
+    def _answers(self, node):
+        """What a class has by comparing the name that somebody asks it for."""
+        if node.name not in ("__getattr__", "__setattr__"):
+            return
+        for each in ast.walk(node):
+            test = each.test if isinstance(each, ast.If) else None
+            if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and isinstance(name := test.comparators[0], ast.Constant):
+                fact = {"kind": "value", "parameters": "", **_of_body(each.body, self.imported, self._said)}
+                self.definitions.setdefault(".".join([*self._inside, str(name.value)]), fact)
 
     def _define(self, node, kind, parameters):
         fact = {"kind": kind, "parameters": parameters}
@@ -146,6 +179,8 @@ class _Module(ast.NodeVisitor):
 
     def visit_AnnAssign(self, node):
         self._assigned(node.target, node.value)
+        if (name := dotted(node.target)) in self.definitions and not self._inside and isinstance(node.annotation, ast.Name):
+            self.definitions[name]["of"] = node.annotation.id
         self._expression(node)
 
     def _assigned(self, target, value):
@@ -158,7 +193,9 @@ class _Module(ast.NodeVisitor):
             self.definitions.setdefault(where, {"kind": "value", "parameters": shown if simple else ""})
         if name and value is not None and (LIST_NAME.match(name) or self._in_class_or_module()):
             found = _strings(value)
-            if len(found) > 3 and isinstance(value, (ast.List, ast.Set, ast.Tuple, ast.Dict, ast.Call)):
+            # A short list may be longer in another release.
+            kept = len(found) > 3 or LIST_NAME.match(name) and (found or ast.unparse(value) in EMPTY)
+            if kept and isinstance(value, (ast.List, ast.Set, ast.Tuple, ast.Dict, ast.Call)):
                 self.lists[".".join([*self._inside, name])] = sorted(found)
 
     def _in_class_or_module(self):
@@ -239,15 +276,18 @@ def _strings(node):
     return {each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)} if node else set()
 
 
-def _of_body(function, imported):
-    """The texts that a function raises, the names of torch._C that it uses, what it asks CUDA's own
-    libraries by, and the devices that it speaks of, in names and texts other than its documentation.
+def _of_body(body, imported, constants):
+    """The texts that statements raise, the names of torch._C that they use, what they ask CUDA's own
+    libraries by, and the devices that they speak of, in names and texts other than documentation.
     """
-    raises, warns, native, devices, driver, said = set(), set(), set(), set(), set(), {}
-    body = function.body
+    warns, native, devices, driver = set(), set(), set(), set()
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
-    for node in (node for statement in body for node in ast.walk(statement)):
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    messages = _Messages(constants)
+    for node in sorted((each for each in nodes if isinstance(each, (ast.stmt, ast.Call))), key=lambda each: (each.lineno, each.col_offset)):
+        messages.take(node)
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             devices.update(DEVICE.findall(node.attr.lower()))
             found = re.match(r"torch\._C\.(\w+)", dotted(node) or "")
@@ -260,24 +300,61 @@ def _of_body(function, imported):
         elif isinstance(node, ast.Constant):
             if isinstance(node.value, str) and len(node.value) < 60:
                 devices.update(DEVICE.findall(node.value.lower()))
-        elif isinstance(node, ast.Assign):
-            said.update({dotted(target): text_of(node.value) for target in node.targets})
         elif isinstance(node, ast.ImportFrom) and node.module == "torch._C":
             native.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.Call) and (dotted(node.func) or "").endswith("warn") and node.args:
-            warns.add(" ".join((text_of(node.args[0]) or said.get(dotted(node.args[0])) or "").split()))
-        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
-            text = text_of(node.exc.args[0]) or said.get(dotted(node.exc.args[0]))
-            if text and len(text) > RAISE_WORDS:
-                raises.add(f"{dotted(node.exc.func)}: {' '.join(text.split())}")
     found = {
-        "raises": sorted(raises),
-        "warns": sorted(warns - {""}),
+        "raises": sorted(messages.raised),
+        "warns": sorted(messages.warned),
         "native": sorted(native),
         "devices": sorted(devices),
         "driver": sorted(driver),
     }
     return {key: value for key, value in found.items() if value}
+
+
+class _Messages:
+    """What statements raise and warn, taken in the order of the source."""
+
+    def __init__(self, constants):
+        self.raised, self.warned = set(), set()
+        self._said, self._errors, self._used = dict(constants), {}, set()
+
+    def take(self, node):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            for target in node.targets if isinstance(node, ast.Assign) else (node.target,):
+                self._assigned(dotted(target), node.value)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            name, more = dotted(node.target), texts_of(node.value, self._said) or ["{}"]
+            if name in self._said:
+                self._said[name] = [one + other for one in self._said[name] for other in more]
+        elif isinstance(node, ast.Raise):
+            error = self._errors.get(dotted(node.exc), node.exc)
+            if isinstance(error, ast.Call):
+                self._raise(dotted(error.func), (*error.args, *(each.value for each in error.keywords))[:1])
+        elif isinstance(node, ast.Call) and (dotted(node.func) or "").endswith("warn"):
+            self.warned.update(self._texts(node.args[:1]))
+        elif isinstance(node, ast.Call) and (found := CHECK.search(dotted(node.func) or "")):
+            kind = "".join(map(str.capitalize, (found[1] or "_runtime").split("_"))) + "Error"
+            said = [each.body for each in (*node.args, *(word.value for word in node.keywords)) if isinstance(each, ast.Lambda)]
+            self._raise(dotted(node.args[0]) if found[2] and node.args else kind, said)
+
+    def _assigned(self, name, value):
+        if isinstance(value, ast.Call) and re.search(r"(?:Error|Exception|Warning)$", dotted(value.func) or ""):
+            self._errors[name] = value
+        elif found := texts_of(value, self._said):
+            # One of several until somebody raises it.
+            self._said[name] = [*(() if name in self._used else self._said.get(name, ())), *found]
+            self._used.discard(name)
+
+    def _texts(self, nodes):
+        for node in nodes:
+            self._used.add(dotted(node))
+            for text in texts_of(node, self._said):
+                if text.strip():
+                    yield " ".join(text.split())
+
+    def _raise(self, kind, nodes):
+        self.raised.update(f"{kind}: {text}" for text in self._texts(nodes) if len(text) > RAISE_WORDS)
 
 
 def facts(read, paths):

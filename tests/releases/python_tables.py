@@ -4,7 +4,7 @@ import re
 
 import answers
 from lines import ANSWERED, DECIDE, OPEN, Line, difference, names
-from scope import ASIDE, ELSEWHERE, OWN, SCOPE, TABLES, WHOLE, table_of
+from scope import ASIDE, ELSEWHERE, MPS_RULES, OPERATORS, OWN, SCOPE, TABLES, WHOLE, table_of
 
 NEGATION = re.compile(r"(?:^|(?<=[_.]))(?:UN|NON_?|NOT_|IN|DIS|DENY_?|BLOCK_?|ALLOW_?)")
 
@@ -51,8 +51,10 @@ class Tables:
             if not (SCOPE.match(module) or module.endswith("common_mps")) or ELSEWHERE.search(module):
                 continue
             old, new = (files.get(module, {}).get("lists", {}) for files in (self._old, self._new))
-            table = "shim/simulate/mps_refusals.json" if "mps" in module else TABLES
+            table = MPS_RULES if module.endswith("common_mps") else TABLES
             old, new = ({name: set(each) for name, each in lists.items() if _is_of_list(module, name, each)} for lists in (old, new))
+            short = {name for name in {*old, *new} if max(len(old.get(name, ())), len(new.get(name, ()))) < 4}
+            old, new = ({name: each for name, each in lists.items() if name not in short} for lists in (old, new))
             gone, added = difference(old, new)
             for name in gone:
                 turned = next((each for each in added if NEGATION.sub("", each) == NEGATION.sub("", name)), None)
@@ -60,7 +62,7 @@ class Tables:
                     added.remove(turned)
                     yield self._turned(module, name, turned, old[name], new[turned], table)
                 elif module in self._new:
-                    yield Line("lists", f"{module}: {name} is gone ({names(old[name])})", table, ANSWERED, _list_answer(table))
+                    yield Line("lists", f"{module}: {name} is gone ({names(old[name])})", table, *_list_answer(name, table))
             for name in added:
                 if module in self._old:
                     yield Line("lists", f"{module}: new list {name}: {names(new[name])}", table, *self._listed(name, (), new[name], table))
@@ -73,7 +75,7 @@ class Tables:
     def _listed(self, name, less, more, table):
         """A list of ops that take complex numbers, or do not, must agree with our rules."""
         if "COMPLEX" not in name:
-            return ANSWERED, _list_answer(table)
+            return _list_answer(name, table)
         supported = less if re.search("UNSUPPORTED|XFAIL", name) else more
         wrong = [op for op in supported if "complex64" in answers.refused("mps", op, self.version)]
         return (DECIDE, f"our rules refuse complex64 of {names(wrong)}") if wrong else (ANSWERED, table)
@@ -94,11 +96,12 @@ class Tables:
             old, new = (set(files.get(module, {}).get("registered", ())) for files in (self._old, self._new))
             for change, calls in (("no longer", old - new), ("now", new - old)):
                 for call in sorted(calls):
-                    if re.search(r"backend|device_(?:op|interface)|interface", call) and re.search(r"cuda|mps|nccl", call, re.I) and not ASIDE.search(call):
+                    registers = re.search(r"backend|device_(?:op|interface)|interface", call)
+                    if registers and re.search(r"cuda|mps|nccl", call, re.I) and not ASIDE.search(call):
                         functions = re.findall(r"\b[A-Za-z_]\w*(?:Scheduling|Codegen\w*|Overrides|_process_group)\b", call)
                         ours = next(filter(None, map(answers.of_word, functions)), None)
                         yield Line("back ends and hooks", f"{module} {change} calls {call[:160]}", "shim/python/compat_shim/redirect/compiled.py",
-                                   ANSWERED, ours or "torch's own choice, by the device's type")
+                                   ANSWERED, ours or OWN)
         yield from self._configuration()
 
     def _configuration(self):
@@ -144,5 +147,8 @@ def _is_of_list(module, name, entries):
     return not last.startswith("_") and re.search("cuda|mps|nccl|backend|device|dtype|sm_", f"{name} {' '.join(entries)}", re.I) is not None
 
 
-def _list_answer(table):
-    return "shim/simulate/operators.py reads torch's own table of kernels" if "mps" in table else OWN
+def _list_answer(name, table):
+    if "mps" not in table:
+        return ANSWERED, OWN
+    # Kernels say nothing of wrong arguments, of gradients, or of results.
+    return (ANSWERED, f"{OPERATORS} reads torch's own table of kernels") if re.search("UNIMPLEMENTED", name) else (OPEN, "")

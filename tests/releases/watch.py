@@ -22,14 +22,19 @@ import sys
 import time
 import traceback
 
-import device_changes
+import dtype_changes
 import floors
+import header_changes
 import lines as line_module
+import operator_changes
 import page
 import python_changes
+import refusal_changes
+import variable_changes
 import wheels
 
 HERE = pathlib.Path(__file__).parent
+DEVICES = (operator_changes, refusal_changes, dtype_changes, header_changes, variable_changes)
 ORDER = (line_module.DECIDE, line_module.OPEN, line_module.DECIDED, line_module.ANSWERED)
 
 
@@ -41,7 +46,7 @@ def compare(before, after):
     found = [
         *floors.lines(before, after),
         *python_changes.Python(before, after).lines(),
-        *device_changes.lines(before, after),
+        *(line for part in DEVICES for line in part.lines(before, after)),
     ]
     return list(dict.fromkeys(found))
 
@@ -51,12 +56,24 @@ def decide(found, decisions, before, after):
     decided, used = [], set()
     for line in found:
         for place, decision in enumerate(decisions):
-            if line.status == line_module.DECIDE and re.search(decision["change"], line.change) and _holds(decision, after):
+            if line.status == line_module.DECIDE and _is_about(decision, line.change) and _holds(decision, after):
                 line = line._replace(status=line_module.DECIDED, by=decision["why"])
                 used.add(place)
         decided.append(line)
     stale = [each for place, each in enumerate(decisions) if each["since"] == after and place not in used]
     return decided, stale
+
+
+def _is_about(decision, change):
+    """Whether a decision is about a line. A text is decided for those that say it: others may say the same."""
+    saying = _saying(change)
+    parts = change.partition(": ")[2].split("; ") if saying else [change]
+    return set(saying) <= set(decision.get("of", ())) and all(re.search(decision["change"], part) for part in parts)
+
+
+def _saying(change):
+    said = re.match(r"new (?:text in|words of) (.*?): ", change)
+    return said[1].split(", ") if said else []
 
 
 def _holds(decision, after):
@@ -84,10 +101,13 @@ def closing(found, stale, after):
     if undecided:
         yield f"\n== to be decided: {len(undecided)} =="
         yield from (f"  - {line.change[:160]}\n    in {line.table}{': ' + line.by if line.by else ''}" for line in undecided)
-        example = {"change": re.sub(r'([][\\.*+?^$(){}|])', r"\\\1", undecided[0].change[:60]), "since": after, "why": "…"}
+        saying = _saying(undecided[0].change)
+        said = undecided[0].change.partition(": ")[2] if saying else undecided[0].change
+        of = {"of": saying} if saying else {}
+        example = {"change": re.sub(r'([][\\.*+?^$(){}|])', r"\\\1", said[:60]), **of, "since": after, "why": "…"}
         yield "Change the file that a line names, so that it answers the line, or add to tests/releases/decisions.json why not:"
         yield f"  {json.dumps(example, ensure_ascii=False)}"
-        yield '("change": a pattern that the line has; "since": the first release with it.)'
+        yield '("change": a pattern that the line has; "of": all that say a text; "since": the first release with it.)'
     for each in stale:
         yield f"\ntests/releases/decisions.json: no line needs this decision any more, remove it: {each['change']}"
     if not undecided and not stale:

@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).parent
 # The platform of each of the two wheels of a version, whatever glibc or macOS it is for.
 PLATFORMS = {"linux": re.compile(r"manylinux\w*_x86_64"), "macos": re.compile(r"macosx_\w+_arm64")}
 NAME = re.compile(r"torch-([\d.]+)-(?:\d+-)?(cp\d+)-(\w+)-([\w.]+)\.whl")
-SOURCES = ("wheels", "python_facts", "header_facts", "native_facts", "elf", "operator_facts")
+SOURCES = ("wheels", "python_facts", "header_facts", "native_facts", "elf", "operator_facts", "../sweep/macho")
 
 
 class Unavailable(Exception):

@@ -154,16 +154,17 @@ def in_range(rule, version):
     return tuple(map(int, since.split("."))) <= number < tuple(map(int, until.split(".")))
 
 
-def refused(device, name, version):
-    """The dtypes that our rules refuse in a version of torch. `name`: an OpInfo's, such as linalg.inv."""
-    named = {name.replace(".", "_"), name.rpartition(".")[2]}
+def refused(device, name, version, sometimes=False):
+    """The dtypes that our rules refuse in a version of torch. `name`: an OpInfo's, such as linalg.inv, or
+    scatter_reduce.mean. `sometimes`: also under a condition, as for one of an op's reductions."""
+    named = {name.replace(".", "_"), name.rpartition(".")[2], *([name.partition(".")[0]] if sometimes else ())}
 
     def is_of(op):
         base = op.partition(".")[0].strip("_")
         return not named.isdisjoint((base, base.removesuffix("_ex"), base.removeprefix("special_")))
 
     found, groups = rules(device)
-    refusing = [(rule, groups) for rule in found if any(map(is_of, rule["ops"])) and "condition" not in rule]
+    refusing = [(rule, groups) for rule in found if any(map(is_of, rule["ops"])) and (sometimes or "condition" not in rule)]
     if device == "cuda":
         content = json.loads((ROOT / "shim/simulate/cuda_dtypes.json").read_text())
         refusing += [(rule, content["groups"]) for rule in content["refusals"] if is_of(rule["op"])]

@@ -63,8 +63,8 @@ def _sample_dtypes(before, after):
             if was is None or now is None or was == now or key.startswith("backward"):
                 continue
             device = "mps" if key.endswith("MPS") else "cuda"
-            refused = answers.refused(device, op, after["version"])
-            wrong, kept = sorted((now - was) & refused), sorted(was - now - refused)
+            wrong = sorted((now - was) & answers.refused(device, op, after["version"]))
+            kept = sorted(was - now - answers.refused(device, op, after["version"], sometimes=True))
             if wrong:
                 status = DECIDE, f"our rules refuse {', '.join(wrong)}"
             elif kept:

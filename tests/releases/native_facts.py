@@ -7,6 +7,7 @@ import re
 import sys
 
 import elf
+import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "sweep"))
 import macho
@@ -29,6 +30,18 @@ NATIVE = re.compile(
     r"|_[A-Z]\w*(?:CUDA|MPS|Cuda)\w*|_(?:CUDA|MPS|Cuda|NCCL)\w+"
 )
 ARCHITECTURES = re.compile(r"(?:sm_\d+\w? ?|compute_\d+\w? ?){2,}$")
+
+
+class _Library(macho.Library):
+    def callers(self, names):
+        """Each of these functions with the functions that call it."""
+        found = {}
+        for start in numpy.intersect1d(self._starts["value"], self._called).tolist():
+            name = self._function(start)[1]
+            if name in names:
+                users = {self._function(call)[1] for call in self._calls[self._called == start].tolist()}
+                found.setdefault(name, set()).update(users)
+        return found
 
 
 def identifiers(mangled):
@@ -92,7 +105,7 @@ def _of_cuda(loading, calling, found):
 
 
 def macos(read):
-    library = macho.Library(read("torch/lib/libtorch_cpu.dylib"))
+    library = _Library(read("torch/lib/libtorch_cpu.dylib"))
     texts, owners, shared, saying = set(), {}, [], set()
     for text, users in library.users_of_all():
         if len(text) > 5 and text.isascii():

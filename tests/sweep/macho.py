@@ -120,16 +120,6 @@ class Library:
                 names.add(name)
         return names
 
-    def callers(self, names):
-        """Each of these functions with the functions that call it."""
-        found = {}
-        for start in numpy.intersect1d(self._starts["value"], self._called).tolist():
-            name = self._function(start)[1]
-            if name in names:
-                calls = _between(self._called, self._calls, start, start)
-                found.setdefault(name, set()).update(self._function(call)[1] for call in calls)
-        return found
-
     def loaded_with(self, *texts):
         """Every text that is loaded by the functions that load all of these."""
         address, length, offset = self._sections[b"__cstring"]

@@ -3,7 +3,7 @@
 import re
 
 import answers
-from lines import ANSWERED, DECIDE, OPEN, Line, by_answer, difference, names
+from lines import ANSWERED, DECIDE, OPEN, Line, by_answer, difference, names, without_and_with
 from scope import DTYPES, MPS_RULES, OPERATORS
 
 # Parts of C++ types, and parameters of the macro itself.
@@ -95,14 +95,14 @@ def _dtypes(before, after):
             if not less and not more:
                 continue
             ours = _dtype_source(file, more)
-            what = "; ".join(f"{word} {names(each)}" for word, each in (("without", less), ("with", more)) if each)
+            what = without_and_with(less, more)
             status = DECIDE if more and not ours and re.search("mps/MPSGuard|mps/OperationUtils", file) else ANSWERED if ours else OPEN
             yield Line("dtypes", f"{name} ({file}) {what}", "shim/simulate/mps.cc" if "mps" in file.lower() else DTYPES, status, ours or "")
     for name in sorted({*before["headers"]["macros"], *after["headers"]["macros"]}):
         old, new = ({each for each in facts["headers"]["macros"].get(name, ()) if not NO_DTYPE.fullmatch(each)} for facts in (before, after))
         less, more = difference(old, new)
         if less or more:
-            what = "; ".join(f"{word} {names(each)}" for word, each in (("without", less), ("with", more)) if each)
+            what = without_and_with(less, more)
             yield Line("dtypes", f"the list {name} {what}", OPERATORS, ANSWERED, "the shim is compiled with it")
 
 

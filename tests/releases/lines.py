@@ -28,6 +28,11 @@ def difference(before, after):
     return sorted(set(before) - set(after)), sorted(set(after) - set(before))
 
 
+def without_and_with(gone, new):
+    """In words, what a list has lost and gained."""
+    return "; ".join(f"{word} {names(each)}" for word, each in (("without", gone), ("with", new)) if each)
+
+
 def by_answer(group, change, table, found):
     """One line for each way in which names are answered. `found`: name → (status, by)."""
     kinds = {}

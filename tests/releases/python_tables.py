@@ -3,7 +3,7 @@
 import re
 
 import answers
-from lines import ANSWERED, DECIDE, OPEN, Line, difference, names
+from lines import ANSWERED, DECIDE, OPEN, Line, difference, names, without_and_with
 from scope import ASIDE, ELSEWHERE, MPS_RULES, OPERATORS, OWN, SCOPE, TABLES, WHOLE, table_of
 
 NEGATION = re.compile(r"(?:^|(?<=[_.]))(?:UN|NON_?|NOT_|IN|DIS|DENY_?|BLOCK_?|ALLOW_?)")
@@ -69,7 +69,7 @@ class Tables:
             for name in sorted(set(old) & set(new)):
                 less, more = difference(old[name], new[name])
                 if less or more:
-                    change = "; ".join(f"{word} {names(each)}" for word, each in (("without", less), ("with", more)) if each)
+                    change = without_and_with(less, more)
                     yield Line("lists", f"{module}: {name} {change}", table, *self._listed(name, less, more, table))
 
     def _listed(self, name, less, more, table):

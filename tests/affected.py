@@ -104,10 +104,14 @@ def imported(file):
             continue
         found.add(path)
         for name in names_in(path):
-            for folder in {path.parent, file.parent, *RUNS_FROM}:
-                there = folder.joinpath(*name.split("."))
-                waiting += [there.with_suffix(".py"), there / "__init__.py"]
+            # A file beside them hides one of the same name, such as conftest.py, that others run.
+            waiting += files_of(name, [path.parent, file.parent]) or files_of(name, RUNS_FROM)
     return found
+
+
+def files_of(module, folders):
+    there = [folder.joinpath(*module.split(".")) for folder in folders]
+    return [path for at in there for path in (at.with_suffix(".py"), at / "__init__.py") if path.is_file()]
 
 
 # Folders that test files put on sys.path.

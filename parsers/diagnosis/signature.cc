@@ -1,10 +1,16 @@
 #include "parsers/diagnosis/signature.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "parsers/diagnosis/place.h"
 #include "parsers/text.h"
@@ -40,6 +46,45 @@ const RE2& mask_pattern() {
     return pattern;
 }
 
+// The names of dtypes in texts of kernels besides those of torch's Python: "Half", "c10::Half",
+// "torch.cuda.HalfTensor", "MPSHalfType".
+struct DtypeName {
+    std::string_view scalar, dtype;
+};
+constexpr DtypeName kDtypeNames[] = {
+    {"half", "float16"}, {"float", "float32"}, {"double", "float64"}, {"char", "int8"},
+    {"short", "int16"},  {"int", "int32"},     {"long", "int64"},     {"byte", "uint8"}};
+
+std::string dtype_of(std::string name) {
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const auto* const known =
+        std::ranges::find(kDtypeNames, std::string_view(name), &DtypeName::scalar);
+    return known == std::end(kDtypeNames) ? name : std::string(known->dtype);
+}
+
+// "RuntimeError: expected m1 and m2 to have the same dtype, but got: float != c10::Half", as the
+// CPU says, and the words of other devices for it. A dtype that a device lacks has other forms.
+std::optional<std::string> differing_dtypes(std::string_view text) {
+    static const RE2 form(
+        R"(\A((?:[\w.]*[.])?(?:Runtime|Type|Value)Error: )([^\n]*\b)"
+        R"((?:same (?:d|data |scalar )?type|should be the same|scalar type \w+ but (?:found|got))\b)"
+        R"([^\n]*))",
+        RE2::Latin1);
+    static const RE2 dtype(
+        R"((?i)\b(?:c10::|torch[.](?:cuda[.]|mps[.])?)?(?:MPS|CUDA|CPU)?)"
+        R"((b?float16|float32|float64|u?int(?:8|16|32|64)|half|float|double|char|short|int|long|)"
+        R"(byte|bool|complex(?:half|float|double|32|64|128))(?:Type|Tensor)?\b)",
+        RE2::Latin1);
+    std::string type;
+    re2::StringPiece rest;
+    if (!RE2::PartialMatch(text, form, &type, &rest)) return std::nullopt;
+    std::set<std::string> dtypes;
+    std::string name;
+    while (RE2::FindAndConsume(&rest, dtype, &name)) dtypes.insert(dtype_of(name));
+    if (dtypes.size() < 2) return std::nullopt;
+    return fmt::format("{}dtypes differ: {}", type, fmt::join(dtypes, ", "));
+}
+
 // FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/
 std::uint64_t checksum(std::string_view text) {
     std::uint64_t sum = 14695981039346656037ULL;
@@ -50,6 +95,7 @@ std::uint64_t checksum(std::string_view text) {
 }  // namespace
 
 std::string masked(std::string_view text) {
+    if (auto one_mistake = differing_dtypes(text)) return std::move(*one_mistake);
     std::array<re2::StringPiece, kMasks.size() + 1> groups;
     std::string out;
     size_t from = 0;

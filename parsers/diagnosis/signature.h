@@ -10,7 +10,9 @@
 namespace compat::parsers {
 
 // The text with what differs from run to run masked: URLs, paths, addresses, UUIDs and hashes,
-// numbers. Digits that are part of a word stay: "float64", "conv2d".
+// numbers. Digits that are part of a word stay: "float64", "conv2d". An operation on tensors of two
+// dtypes is one mistake, which each device refuses in words of its own: such a line becomes
+// "RuntimeError: dtypes differ: float16, float32".
 [[nodiscard]] std::string masked(std::string_view text);
 
 // "ValueError: mean relative difference: nan, atol = # @ tests/test_common.py:check": the key line

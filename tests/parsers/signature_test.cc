@@ -34,6 +34,30 @@ TEST(Masked, WhatDiffersFromRunToRun) {
     for (const auto& row : kTable) EXPECT_EQ(masked(row.text), row.masked);
 }
 
+TEST(Masked, IsOneMistakeInTheWordsOfEachDevice) {
+    const std::string mixed = "RuntimeError: dtypes differ: float16, float32";
+    for (const char* text : {
+             "expected m1 and m2 to have the same dtype, but got: float != c10::Half",      // CPU
+             "expected mat1 and mat2 to have the same dtype, but got: float != c10::Half",  // MPS
+             "mat1 and mat2 must have the same dtype, but got Half and Float",              // CUDA
+             "Expected arguments of same type but got torch.float32 and torch.float16",
+             "Input type (MPSFloatType) and weight type (torch.HalfTensor) should be the same",
+             "expected scalar type Float but found Half",
+         })
+        EXPECT_EQ(masked(std::string("RuntimeError: ") + text), mixed);
+    // A dtype that a device lacks, one dtype, other dtypes, and a test's own words.
+    for (const char* text : {
+             "TypeError: Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't "
+             "support float64. Please use float32 instead.",
+             "RuntimeError: params and grads must have same dtype, device, and layout",
+             "AssertionError: float and half should be the same",
+             "RuntimeError: \"addmm\" not implemented for 'Half'",
+         })
+        EXPECT_EQ(masked(text), text);
+    EXPECT_EQ(masked("RuntimeError: expected scalar type Long but found Float"),
+              "RuntimeError: dtypes differ: float32, int64");
+}
+
 Failure failed_at(std::vector<Frame> frames, std::string message = "x 12") {
     Failure failure;
     failure.type = "ValueError";

@@ -38,6 +38,8 @@ def missing(why, status=404):
 def listing(folder):
     """The files below the folder, as an answer names them."""
     files = sorted(p for p in folder.rglob("*") if p.is_file())
+    for path in files:
+        path.chmod(0o644)  # safetensors writes for the owner alone
     return [{"path": p.relative_to(folder).as_posix(), "at": str(p)} for p in files]
 
 

@@ -1,16 +1,98 @@
 """Model repositories: which one a name means, and its files.
 
-Not here: tokenizers (tokens.py) and processors (processors.py).
+Not here: tokenizers (tokens.py), processors (processors.py), libraries beside transformers
+(others.py).
 """
 
-from .common import missing
+import json
+import re
+
+from . import heads, names, others, processors, saving, tokens
+from .architectures import class_named, config_types, tiny_config
+from .common import found, missing, seed_everything
+from .hints import Trees, hints_for
+
+_NO_WEIGHTS = re.compile(r"no-?model|config-?only|without-?weights|no-?weights|tokenizer-?only")
 
 
 def make_model(name, revision, file, folder, source):
     """The answer for a model's repository, with each file that transformers saves for it."""
-    return missing("no rule knows this name")
+    hints = hints_for(name, Trees(source))
+    if (gone := names.absent(name, revision, hints)) is not None:
+        return missing(*gone)
+    decision = names.decide(name, hints)
+    if decision is None:
+        return missing("no rule knows this name, and the source does not say what it is")
+    seed_everything(name)
+    if decision.library != "transformers":
+        return others.make(decision, name, file, folder, source, hints)
+    return make_transformers(decision, name, folder, hints)
+
+
+def make_transformers(decision, name, folder, hints):
+    """One model of transformers with its tokenizer and processor."""
+    architecture = heads.choose(decision, name, hints)
+    model_class = class_named(architecture) if architecture else None
+    config_class = getattr(model_class, "config_class", None) or config_types()[decision.model_type]
+    model_type = config_class.model_type
+    want = {"name": name, "architecture": architecture, "tokenizer_classes": tokenizer_classes(hints)}
+    facts = attempt(lambda: tokens.make_tokenizer(model_type, folder, want), "tokenizer")
+    seed_everything(name)
+    overrides = config_overrides(model_class, model_type, decision)
+    config = tiny_config(config_class, facts, overrides)
+    config.architectures = [architecture] if architecture else None
+    if model_class is None or _NO_WEIGHTS.search(name.lower()):
+        config.save_pretrained(folder)
+    else:
+        saving.save(model_class, config, folder, name, facts)
+    written = attempt(lambda: processors.make_processor(model_type, folder, config, facts), "processor")
+    task = heads.task_of(architecture) if architecture else None
+    library = "transformers"
+    if decision.sentence:
+        others.add_sentence_files(decision, config, folder)
+        library, task = "sentence-transformers", "sentence-similarity"
+    made = ", ".join([architecture or config_class.__name__, *(written or [])])
+    tags = sorted({library, "transformers", "safetensors", model_type})
+    return found(folder, made, decision.why, pipeline_tag=task, library_name=library, tags=tags)
+
+
+def attempt(make, part):
+    """A repository without its tokenizer or processor is of more use than none."""
+    try:
+        return make()
+    except Exception as error:
+        import sys
+
+        print(f"no {part}: {type(error).__name__}: {error}", file=sys.stderr)
+        return None
+
+
+def tokenizer_classes(hints):
+    """The tokenizers that the source loads from this repository, the most frequent first."""
+    return [w for w in hints.ranked() if "Tokenizer" in w and not w.startswith("Auto") and w[:1].isupper()]
+
+
+def config_overrides(model_class, model_type, decision):
+    """Fields that the head asks for."""
+    overrides = {}
+    name = model_class.__name__ if model_class is not None else ""
+    masked = heads.classes_of("AutoModelForMaskedLM").get(model_type)
+    if name in heads.classes_of("AutoModelForCausalLM").get(model_type, ()) and masked:
+        overrides["is_decoder"] = True
+    if name == "ReformerModelWithLMHead":
+        overrides["is_decoder"] = True
+    if decision.sentence == "CrossEncoder":
+        overrides["num_labels"] = 1
+    return overrides
 
 
 def make_file(name, file, folder, made):
-    """The answer for a file that the repository does not have yet."""
+    """The answer for a file that the repository does not have yet: the same weights in another
+    format, where the name of the file says which."""
+    if file and (folder / "config.json").exists() and saving.convert(folder, file):
+        return {**found(folder, made["class"], made["why"]), "info": made["info"]}
     return missing(f"{name} has no {file}")
+
+
+def read_json(path):
+    return json.loads(path.read_text())

@@ -1,0 +1,48 @@
+"""Repositories of libraries beside transformers: adapters, sentence embeddings, diffusion, timm.
+
+Each library is imported when it is needed. Where it is not installed there is nothing that could
+load the repository either.
+
+Not here: models of transformers themselves (models.py).
+"""
+
+import json
+
+from .common import missing
+
+
+def make(decision, name, file, folder, source, hints):
+    """The answer for a repository of one of these libraries."""
+    maker = MAKERS[decision.library]
+    return maker(decision, name, folder, source, hints)
+
+
+def _write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def add_sentence_files(decision, config, folder):
+    """Plain JSON: which modules an embedding model has. A CrossEncoder is a plain model."""
+    if decision.sentence == "CrossEncoder":
+        return
+    _write(folder / "config_sentence_transformers.json", {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"})
+    _write(folder / "sentence_bert_config.json", {"max_seq_length": 128, "do_lower_case": False})
+    parts = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
+    if decision.sentence == "SparseEncoder":
+        parts = [("", "MLMTransformer"), ("1_SpladePooling", "SpladePooling")]
+        _write(folder / "1_SpladePooling/config.json", {"pooling_strategy": "max", "activation_function": "relu", "word_embedding_dimension": config.vocab_size})
+    owner = "sentence_transformers.sparse_encoder.models" if decision.sentence == "SparseEncoder" else "sentence_transformers.models"
+    modules = [{"idx": i, "name": str(i), "path": p, "type": f"{owner}.{c}"} for i, (p, c) in enumerate(parts)]
+    _write(folder / "modules.json", modules)
+    if decision.sentence != "SparseEncoder":
+        width = getattr(config, "hidden_size", None) or getattr(config, "d_model", None) or getattr(config, "dim", 32)
+        modes = {"cls_token": False, "mean_tokens": True, "max_tokens": False, "mean_sqrt_len_tokens": False}
+        _write(folder / "1_Pooling/config.json", {"word_embedding_dimension": width, **{f"pooling_mode_{m}": v for m, v in modes.items()}})
+
+
+def _not_yet(decision, name, folder, source, hints):
+    return missing(f"no rule makes a repository of {decision.library}")
+
+
+MAKERS = {"peft": _not_yet, "diffusers": _not_yet, "timm": _not_yet}

@@ -1,0 +1,65 @@
+"""Weights and generation settings on disk, in the file that a client asks for.
+
+Not here: the model's config (architectures.py).
+"""
+
+import json
+import re
+
+_WEIGHTS = re.compile(r"(?P<stem>pytorch_model|model|diffusion_pytorch_model)(\.(?P<variant>[\w-]+))?\.(?P<format>bin|safetensors)\Z")
+
+
+def save(model_class, config, folder, name, facts):
+    """Makes the model with random weights and saves all that belongs to it."""
+    model = build(model_class, config)
+    set_generation(model, config, facts)
+    options = {"max_shard_size": "64KB"} if "shard" in name.lower() else {}
+    model.save_pretrained(folder, **options)
+    return model
+
+
+def build(model_class, config):
+    """Composite classes that cannot be made of a config alone are made of two models."""
+    model = model_class(config)
+    model.eval()
+    return model
+
+
+def set_generation(model, config, facts):
+    """Ids that generation needs and the config of a part has; a tiny model need not say much."""
+    generation = getattr(model, "generation_config", None)
+    if generation is None:
+        return
+    text = config.get_text_config(decoder=True) if hasattr(config, "get_text_config") else config
+    for name in ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"):
+        for owner in (config, text):
+            if getattr(generation, name, None) is None and getattr(owner, name, None) is not None:
+                setattr(generation, name, getattr(owner, name))
+    for name, value in (facts or {}).get("generation", {}).items():
+        setattr(generation, name, value)
+
+
+def convert(folder, file):
+    """Writes the weights in the format and variant of the name. False where it names neither."""
+    parts = _WEIGHTS.match(file)
+    source = folder / "model.safetensors"
+    if not parts or not source.exists():
+        return False
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(source)
+    if parts["variant"] in ("fp16", "bf16"):
+        dtype = torch.float16 if parts["variant"] == "fp16" else torch.bfloat16
+        weights = {k: v.to(dtype) if v.is_floating_point() else v for k, v in weights.items()}
+    if parts["format"] == "bin":
+        torch.save(weights, folder / file)
+    else:
+        save_file(weights, folder / file, metadata={"format": "pt"})
+    return True
+
+
+def patch_json(path, fields):
+    """Adds fields to a JSON file, sorted as transformers writes it."""
+    content = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**content, **fields}, indent=2, sort_keys=True) + "\n")

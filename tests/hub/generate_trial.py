@@ -144,13 +144,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.reply(200, body, **headers)
 
 
-def run_module(module, options, env, folder):
-    """The results of one module: test → (status, last line)."""
-    results = folder / (module.replace("/", ".") + ".jsonl")
+def run_modules(options, env, folder):
+    """The results of all modules, which one process runs: imports take longer than most tests."""
+    results = folder / "results.jsonl"
     results.unlink(missing_ok=True)
-    command = [options.python, CHILD, results, module]
-    with open(results.with_suffix(".log"), "w") as log:
-        subprocess.run(command, cwd=options.root, env=env, stdout=log, stderr=log, timeout=options.timeout, check=False)
+    with open(folder / "tests.log", "w") as log:
+        subprocess.run([options.python, CHILD, results, *options.modules], cwd=options.root, env=env, stdout=log, stderr=log, check=False)
     lines = results.read_text().splitlines() if results.exists() else []
     return [json.loads(line) for line in lines]
 
@@ -170,7 +169,6 @@ def main():
     words.add_argument("--python", required=True, help="the environment's Python")
     words.add_argument("--generator", default=ROOT / "runner/hub/generate", help="the program")
     words.add_argument("--folder", type=pathlib.Path, help="where results are written")
-    words.add_argument("--timeout", type=float, default=900)
     words.add_argument("modules", nargs="+", metavar="MODULE", help="tests.pipelines.test_pipelines_common")
     options = words.parse_args()
     folder = options.folder or pathlib.Path(tempfile.mkdtemp(prefix="trial-"))
@@ -180,15 +178,15 @@ def main():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     env = environment(options, f"http://127.0.0.1:{server.server_port}", folder)
-    total = collections.Counter()
+    total, results = collections.Counter(), run_modules(options, env, folder)
     for module in options.modules:
-        results = run_module(module, options, env, folder)
-        counts = collections.Counter(r["status"] for r in results)
+        own = [r for r in results if module in r["test"]]
+        counts = collections.Counter(r["status"] for r in own)
         total += counts
-        print(module, dict(counts), flush=True)
-        for result in results:
+        print(module, dict(counts))
+        for result in own:
             if result["status"] in ("failed", "error"):
-                print(f"    {result['status']} {result['test']}: {result['why'][:300]}", flush=True)
+                print(f"    {result['status']} {result['test']}: {result['why'][:300]}")
     print("total", dict(total))
     absent = {k: a["missing"] for k, a in Handler.generator.answers.items() if "missing" in a}
     for (kind, name, revision), why in sorted(absent.items()):

@@ -1,4 +1,4 @@
-"""The process of one module in generate_trial.py: a unittest result as JSON lines.
+"""The process that runs tests for generate_trial.py: a unittest result as JSON lines.
 
 Requests for other hosts go to the stand-in hub. The runner's own hook is elsewhere.
 """
@@ -27,15 +27,15 @@ def redirect():
     import httpx
     import requests
 
-    send, request = httpx.Client.send, requests.Session.request
+    send, ask = httpx.Client.send, requests.Session.request
 
-    def send_here(self, message, **options):
-        message.url = httpx.URL(here(message.url))
-        message.headers["Host"] = message.url.netloc.decode()
-        return send(self, message, **options)
+    def send_here(self, request, **options):
+        request.url = httpx.URL(here(request.url))
+        request.headers["Host"] = request.url.netloc.decode()
+        return send(self, request, **options)
 
     httpx.Client.send = send_here
-    requests.Session.request = lambda self, method, url, *a, **k: request(self, method, here(url), *a, **k)
+    requests.Session.request = lambda self, method, url, *a, **k: ask(self, method, here(url), *a, **k)
     import urllib.request
 
     opener = urllib.request.OpenerDirector.open
@@ -79,4 +79,4 @@ if __name__ == "__main__":
     sys.path.insert(0, os.getcwd())
     redirect()
     program = unittest.TextTestRunner(resultclass=Result, verbosity=2)
-    program.run(unittest.defaultTestLoader.loadTestsFromName(sys.argv[2]))
+    program.run(unittest.defaultTestLoader.loadTestsFromNames(sys.argv[2:]))

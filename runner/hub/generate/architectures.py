@@ -39,6 +39,8 @@ def _is_config(value):
 def fields_of(config):
     """The config's own fields. Sub-configs stay objects."""
     fields = {k: v for k, v in vars(config).items() if not k.startswith("_")}
+    if hasattr(config, "_out_features"):  # a backbone's, which are properties
+        fields["out_indices"], fields["out_features"] = list(config.out_indices), list(config.out_features)
     return {k: v for k, v in fields.items() if k not in ("transformers_version", "dtype", "torch_dtype")}
 
 
@@ -67,8 +69,10 @@ def shrink(config, facts=None, overrides=None):
 
 def rebuild(config, arguments):
     """The class made anew with some fields changed; sub-configs are passed as the class expects."""
-    kept = {k: v for k, v in fields_of(config).items() if _is_config(v) or k in arguments}
+    kept = {k: v for k, v in fields_of(config).items() if _is_config(v) or k in arguments or k == "out_features"}
     kept.update(arguments)
+    for name in ("out_indices", "stage_names"):  # the class makes them of the features
+        kept.pop(name, None)
     aliases = getattr(config, "attribute_map", {})
     parameters = inspect.signature(type(config).__init__).parameters
     for alias, name in aliases.items():

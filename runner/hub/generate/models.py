@@ -9,7 +9,7 @@ import re
 
 from . import heads, names, others, processors, saving, tokens
 from .architectures import class_named, config_types, tiny_config
-from .common import found, missing, seed_everything
+from .common import found, listing, missing, seed_everything
 from .hints import Trees, hints_for
 
 _NO_WEIGHTS = re.compile(r"no-?model|config-?only|without-?weights|no-?weights|tokenizer-?only")
@@ -26,7 +26,17 @@ def make_model(name, revision, file, folder, source):
     seed_everything(name)
     if decision.library != "transformers":
         return others.make(decision, name, file, folder, source, hints)
-    return make_transformers(decision, name, folder, hints)
+    answer = make_transformers(decision, name, folder, hints)
+    return {**answer, "files": add_subfolders(folder, hints.subfolders)}
+
+
+def add_subfolders(folder, subfolders):
+    """The same files below each folder that the source loads the repository from."""
+    for path in [f for f in folder.iterdir() if f.is_file()] if subfolders else []:
+        for subfolder in sorted(s for s in subfolders if re.fullmatch(r"[\w.-]+", s)):
+            (folder / subfolder).mkdir(exist_ok=True)
+            (folder / subfolder / path.name).write_bytes(path.read_bytes())
+    return listing(folder)
 
 
 def make_transformers(decision, name, folder, hints):

@@ -21,7 +21,7 @@ from . import families
 from .architectures import class_named, config_types
 
 _ABSENT_WORDS = re.compile(
-    r"non-?_?exist|does-?_?not-?_?exist|doesnt-?exist|not-?_?found|no-?such|fake|invalid|missing-?repo|not-?a-?(real|valid)|unknown-?(model|repo)"
+    r"non-?_?exist|does-?_?not-?_?exist|doesnt-?exist|not-?_?found|no-?such|missing-?repo|not-?a-?(real|valid)"
 )
 _ABSENT_ERRORS = ("not a valid model identifier", "RepositoryNotFound", "is not a local folder", "HFValidationError",
                   "Repository Not Found", "404")  # fmt: skip

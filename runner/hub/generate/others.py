@@ -6,9 +6,12 @@ load the repository either.
 Not here: models of transformers themselves (models.py).
 """
 
+import importlib.util
 import json
 
-from .common import missing
+from .adapters import make_adapter
+from .common import found, missing
+from .diffusion import make_diffusion
 
 
 def make(decision, name, file, folder, source, hints):
@@ -41,8 +44,22 @@ def add_sentence_files(decision, config, folder):
         _write(folder / "1_Pooling/config.json", {"word_embedding_dimension": width, **{f"pooling_mode_{m}": v for m, v in modes.items()}})
 
 
-def _not_yet(decision, name, folder, source, hints):
-    return missing(f"no rule makes a repository of {decision.library}")
+def make_timm(decision, name, folder, source, hints):
+    """timm makes its own models of a name; weights and a config, which names the model, are enough."""
+    if importlib.util.find_spec("timm") is None:
+        return missing("a model of timm, which is not installed")
+    import timm
+    from safetensors.torch import save_file
+
+    model_name = name.rsplit("/", 1)[-1].split(".")[0]
+    if not timm.is_model(model_name):
+        return missing(f"timm has no model {model_name}")
+    model = timm.create_model(model_name, num_classes=10)
+    save_file({k: v.contiguous() for k, v in model.state_dict().items()}, folder / "model.safetensors")
+    pretrained = {k: v for k, v in model.pretrained_cfg.items() if isinstance(v, (str, int, float, list, tuple))}
+    _write(folder / "config.json", {"architecture": model_name, "num_classes": 10, "num_features": model.num_features,
+                                    "pretrained_cfg": {**pretrained, "num_classes": 10}})  # fmt: skip
+    return found(folder, model_name, decision.why, library_name="timm", pipeline_tag="image-classification", tags=["timm"])
 
 
-MAKERS = {"peft": _not_yet, "diffusers": _not_yet, "timm": _not_yet}
+MAKERS = {"peft": make_adapter, "diffusers": make_diffusion, "timm": make_timm}

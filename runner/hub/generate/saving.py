@@ -6,7 +6,7 @@ Not here: the model's config (architectures.py).
 import json
 import re
 
-_WEIGHTS = re.compile(r"(?P<stem>pytorch_model|model|diffusion_pytorch_model)(\.(?P<variant>[\w-]+))?\.(?P<format>bin|safetensors)\Z")
+_WEIGHTS = re.compile(r"(?P<stem>pytorch_model|model|adapter_model)(\.(?P<variant>[\w-]+))?\.(?P<format>bin|safetensors)\Z")
 
 
 def save(model_class, config, folder, name, facts):
@@ -42,8 +42,11 @@ def set_generation(model, config, facts):
 def convert(folder, file):
     """Writes the weights in the format and variant of the name. False where it names neither."""
     parts = _WEIGHTS.match(file)
-    source = folder / "model.safetensors"
-    if not parts or not source.exists():
+    if not parts:
+        return False
+    stem = "adapter_model" if parts["stem"] == "adapter_model" else "model"
+    source = folder / f"{stem}.safetensors"
+    if not source.exists():
         return False
     import torch
     from safetensors.torch import load_file, save_file

@@ -206,9 +206,8 @@ def shrink_layers(fields, new):
     indices = fields.get("out_indices")
     if layers and indices and not fields.get("depths"):
         new[layers] = max(new[layers], len(indices))
-        new["out_indices"] = list(range(1, len(indices) + 1)) if len(indices) > 1 else [new[layers]]
-        new["stage_names"] = ["stem"] + [f"stage{i + 1}" for i in range(new[layers])]
-        new["out_features"] = [new["stage_names"][i] for i in new["out_indices"]]
+        last = new[layers]
+        new["out_features"] = [f"stage{last - i}" for i in reversed(range(len(indices)))]
     for name in ("no_rope_layers", "mlp_layer_types", "is_moe_layer"):
         if layers and isinstance(fields.get(name), list) and len(fields[name]) > new[layers]:
             new[name] = fields[name][: new[layers]]
@@ -235,6 +234,8 @@ def shrink_tokens(fields, new, facts):
     if "vocab_size" not in fields:
         return new
     old_size, special = fields["vocab_size"], (facts or {}).get("special", {})
+    if old_size is not None and not _number(old_size):
+        return new
     is_text = old_size is None or old_size > LEAST_TEXT_VOCABULARY or "bos_token_id" in fields
     size = facts["vocab_size"] if facts and is_text else min(old_size or MAX_VOCABULARY, MAX_VOCABULARY)
     new["vocab_size"] = size

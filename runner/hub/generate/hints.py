@@ -1,4 +1,4 @@
-"""What the suite's source says of a name: which classes load it, for which tasks, and whether the
+"""Reads in the source how the suite uses a name: which classes load it, for which tasks, and whether a
 test expects that it is not there.
 
 Reads Python by its syntax alone and runs none of it. Each place where the name stands is followed
@@ -103,7 +103,7 @@ def _follow(node, tree, hints, depth):
     elif isinstance(outer, ast.Return):
         hints.uses += 1
     elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        _follow_default(inner, outer, tree, hints, depth)
+        _follow_default(node, outer, tree, hints, depth)
 
 
 def _follow_name(target, statement, tree, hints, depth):
@@ -148,7 +148,7 @@ def _follow_default(default, function, tree, hints, depth):
     last = [a.arg for a in arguments.args][len(arguments.args) - len(arguments.defaults) :]
     pairs = [*zip(last, arguments.defaults), *zip([a.arg for a in arguments.kwonlyargs], arguments.kw_defaults)]
     for word, value in pairs:
-        if value is default:
+        if value is not None and _within(default, value):
             _follow_uses(function, word, hints, depth, attribute=False)
 
 

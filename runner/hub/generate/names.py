@@ -32,7 +32,7 @@ _SHA = re.compile(r"[0-9a-f]{7,40}\Z")
 
 @dataclasses.dataclass
 class Decision:
-    """What to make. `architecture`: a class of the library, or None for the base model."""
+    """One thing to make. `architecture`: a class of the library, or empty for the type's own head."""
 
     library: str  # transformers, diffusers, timm, peft
     model_type: str = ""

@@ -1,0 +1,220 @@
+"""The generator of a hub's repositories, as the process that the hub starts.
+
+Tests that make a model need an environment with transformers: COMPAT_HUB_PYTHON names its Python
+(COMPAT_HUB_PATH: a checkout's src), or the one that runs pytest has it.
+"""
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "runner/hub/generate"
+PYTHON = os.environ.get("COMPAT_HUB_PYTHON", sys.executable)
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.environ.get("COMPAT_HUB_PATH", "")}
+
+
+def has(module):
+    return subprocess.run([PYTHON, "-c", f"import importlib.util as u; raise SystemExit(u.find_spec({module!r}) is None)"],
+                          env=ENVIRONMENT).returncode == 0
+
+
+needs_transformers = pytest.mark.skipif(not (has("transformers") and has("torch")), reason="no environment with transformers")
+
+
+def ask(folder, *requests, source=None):
+    """The key and the answers of a new process."""
+    folder.mkdir(exist_ok=True)
+    lines = "".join((r if isinstance(r, str) else json.dumps({"id": i, **r})) + "\n" for i, r in enumerate(requests))
+    words = [PYTHON, PROGRAM, "--out", folder, *(["--source", source] if source else [])]
+    process = subprocess.run(words, input=lines, capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
+    assert process.returncode == 0, process.stderr
+    key, *answers = map(json.loads, process.stdout.splitlines())
+    return key["key"], answers
+
+
+def model(name, **more):
+    return {"kind": "model", "name": name, "revision": "main", "file": None, **more}
+
+
+def contents(answer):
+    return {f["path"]: pathlib.Path(f["at"]).read_bytes() for f in answer["files"]}
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """The program's modules that need no library, under another name than the program's own."""
+    spec = importlib.util.spec_from_file_location("generate_parts", PROGRAM / "__init__.py", submodule_search_locations=[str(PROGRAM)])
+    sys.modules["generate_parts"] = package = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(package)
+    return lambda name: importlib.import_module("generate_parts." + name)
+
+
+def hints_of(parts, folder, name, text):
+    (folder / "test_it.py").write_text(textwrap.dedent(text))
+    source = parts("source").Source(folder)
+    return parts("hints").hints_for(name, parts("hints").Trees(source))
+
+
+# ---- the protocol
+
+def test_each_line_has_an_answer_and_a_bad_one_ends_nothing(tmp_path):
+    _, answers = ask(tmp_path / "out", "not JSON", {"kind": "space", "name": "a/b"}, {"kind": "model"})
+    assert [a["status"] for a in answers] == [404, 404, 404]
+    assert answers[0]["id"] is None and answers[1]["id"] == 1
+    assert "space" in answers[1]["missing"] and "KeyError" in answers[2]["missing"]
+
+
+def test_the_key_follows_the_source(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.py").write_text("x = 1\n")
+    first, _ = ask(tmp_path / "out", source=source)
+    assert ask(tmp_path / "out", source=source)[0] == first
+    (source / "a.py").write_text("x = 2\n")
+    assert ask(tmp_path / "out", source=source)[0] != first
+
+
+# ---- what the source says
+
+@pytest.mark.parametrize("text", [
+    'BertForMaskedLM.from_pretrained("o/n")',
+    'name = "o/n"\nBertForMaskedLM.from_pretrained(name)',
+    'class T:\n    name = "o/n"\n    def test(self):\n        BertForMaskedLM.from_pretrained(self.name)',
+    'for name in ["a", "o/n"]:\n    BertForMaskedLM.from_pretrained(name)',
+    'import pytest\n@pytest.mark.parametrize("name", ["a", "o/n"])\ndef test(name):\n    BertForMaskedLM.from_pretrained(name)',
+    'def load(name="o/n"):\n    return BertForMaskedLM.from_pretrained(name)',
+])
+def test_a_name_is_followed_to_the_class_that_loads_it(parts, tmp_path, text):
+    assert hints_of(parts, tmp_path, "o/n", text).ranked() == ["BertForMaskedLM"]
+
+
+def test_tasks_folders_adapters_and_constructors_are_seen(parts, tmp_path):
+    hints = hints_of(parts, tmp_path, "o/n", """
+        pipeline("fill-mask", model="o/n")
+        PeftModel.from_pretrained(model, "o/n")
+        UNet.from_pretrained("o/n", subfolder="unet")
+        SentenceTransformer("o/n")
+    """)
+    assert dict(hints.tasks) == {"fill-mask": 1} and hints.subfolders == {"unet"}
+    assert {"Adapter", "SentenceTransformer", "UNet"} <= set(hints.classes)
+
+
+def test_an_expected_error_is_seen_with_its_words(parts, tmp_path):
+    hints = hints_of(parts, tmp_path, "bert-base", """
+        def test(self):
+            with self.assertRaisesRegex(OSError, "is not a valid model identifier"):
+                AutoModel.from_pretrained("bert-base")
+    """)
+    assert hints.uses == 1 and "is not a valid model identifier" in hints.raised[0]
+    absent = pytest.importorskip("torch") and parts("names").absent
+    assert absent("bert-base", "main", hints) == ("a test expects that it does not exist", 404)
+    assert absent("o/other", "main", parts("hints").Hints()) is None
+    assert absent("o/does-not-exist", "main", parts("hints").Hints())[1] == 404
+    assert absent("o/other", "branch", parts("hints").Hints())[1] == 404
+
+
+# ---- shapes
+
+def test_stages_keep_their_proportions(parts):
+    proportional = parts("shapes").proportional
+    assert proportional([96, 192, 384, 768], 16) == [16, 32, 64, 128]
+    assert proportional([3, 6, 12, 24], 1) == [1, 2, 4, 8]
+    assert proportional([0, 64], 16) == [0, 16]
+
+
+def test_sections_of_a_rotary_embedding_fill_half_a_head(parts):
+    rope = parts("shapes").shrink_rope({"mrope_section": [16, 24, 24], "rope_theta": 1e4}, 8)
+    assert sum(rope["mrope_section"]) == 4 and len(rope["mrope_section"]) == 3
+
+
+def test_ids_outside_a_small_vocabulary_get_places_of_their_own(parts):
+    fields = {"vocab_size": 50000, "pad_token_id": 0, "bos_token_id": 49998, "eos_token_id": 49999, "image_token_index": 32000}
+    new = parts("shapes").shrink_fields(fields, {"vocab_size": 300, "special": {"image_token_id": 7}})
+    ids = [v for k, v in new.items() if k != "vocab_size"]
+    assert new["vocab_size"] == 300 and new["image_token_index"] == 7
+    assert len(set(ids)) == 4 and max(ids) < 300
+
+
+# ---- models
+
+NAMES = [
+    ("hf-internal-testing/tiny-random-BertForMaskedLM", "BertForMaskedLM"),
+    ("some/tiny-random-LlamaForCausalLM", "LlamaForCausalLM"),
+    ("google-t5/t5-small", "T5ForConditionalGeneration"),
+    ("openai/clip-vit-base-patch32", "CLIPModel"),
+    ("distilbert/distilbert-base-uncased-finetuned-sst-2-english", "DistilBertForSequenceClassification"),
+    ("facebook/wav2vec2-base-960h", "Wav2Vec2ForCTC"),
+    ("someone/my-own-qwen2.5-0.5b", "Qwen2ForCausalLM"),
+    ("microsoft/swin-tiny-patch4-window7-224", "SwinForImageClassification"),
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The answers of two processes that were asked the same, in opposite orders."""
+    if not (has("transformers") and has("torch")):
+        pytest.skip("no environment with transformers")
+    requests = [model(name) for name, _ in NAMES]
+    _, first = ask(tmp_path_factory.mktemp("first"), *requests)
+    _, second = ask(tmp_path_factory.mktemp("second"), *reversed(requests))
+    return first, list(reversed(second))
+
+
+@pytest.mark.parametrize("index", range(len(NAMES)), ids=[n.replace("/", "-") for n, _ in NAMES])
+def test_a_name_gives_a_model_of_its_class_equal_to_the_byte(made, index):
+    first, second = made[0][index], made[1][index]
+    assert "files" in first, first
+    assert first["class"].split(",")[0] == NAMES[index][1]
+    assert first["why"] == second["why"]
+    ours, theirs = contents(first), contents(second)
+    assert sorted(ours) == sorted(theirs)
+    assert [p for p in ours if ours[p] != theirs[p]] == []
+    assert {"config.json", "model.safetensors"} <= set(ours)
+    assert sum(map(len, ours.values())) <= 5_000_000
+
+
+@needs_transformers
+def test_transformers_loads_what_was_made(made):
+    """Every weight is there: transformers names none that it had to make."""
+    folders = [str(pathlib.Path(a["files"][0]["at"]).parent) for a in made[0]]
+    code = """
+        import json, sys, transformers
+        for folder in sys.argv[1:]:
+            word = json.load(open(folder + "/config.json"))["architectures"][0]
+            model, info = getattr(transformers, word).from_pretrained(folder, output_loading_info=True)
+            print(word, len(info["missing_keys"]), len(info["unexpected_keys"]))
+    """
+    process = subprocess.run([PYTHON, "-c", textwrap.dedent(code), *folders], env=ENVIRONMENT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.splitlines() == [f"{word} 0 0" for _, word in NAMES]
+
+
+@needs_transformers
+def test_other_formats_come_when_asked_for_and_no_other_file_does(tmp_path):
+    name = "hf-internal-testing/tiny-random-BertForMaskedLM"
+    _, answers = ask(tmp_path / "out", model(name), model(name, file="pytorch_model.bin"), model(name, file="model.fp16.safetensors"),
+                     model(name, file="notes.txt"), model("o/does-not-exist"), model("o/xyzzy"))
+    assert "pytorch_model.bin" in contents(answers[1]) and "model.fp16.safetensors" in contents(answers[2])
+    assert [a["status"] for a in answers[3:]] == [404, 404, 404]
+    assert "no rule knows" in answers[5]["missing"]
+
+
+@needs_transformers
+def test_the_name_is_the_seed(tmp_path):
+    _, (a, b) = ask(tmp_path / "out", model("a/tiny-random-BertForMaskedLM"), model("b/tiny-random-BertForMaskedLM"))
+    assert contents(a)["config.json"] == contents(b)["config.json"]
+    assert contents(a)["model.safetensors"] != contents(b)["model.safetensors"]
+
+
+@needs_transformers
+def test_an_embedding_model_has_its_modules(tmp_path):
+    _, (answer,) = ask(tmp_path / "out", model("sentence-transformers/all-MiniLM-L6-v2"))
+    files = contents(answer)
+    assert [m["path"] for m in json.loads(files["modules.json"])] == ["", "1_Pooling", "2_Normalize"]
+    assert json.loads(files["1_Pooling/config.json"])["word_embedding_dimension"] == json.loads(files["config.json"])["hidden_size"]

@@ -117,8 +117,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             wanted = json.loads(body)["paths"] if body.startswith(b"{") else None
             if body and wanted is None:
                 wanted = urllib.parse.parse_qs(body.decode()).get("paths")
+            below = (found[5] or "").strip("/")
+            if below and not any(p.startswith(below + "/") for p in files):
+                return self.reply(404, X_Error_Code="EntryNotFound", X_Repo_Commit=answer["commit"])
             reply = [{"type": "file", "path": p, "size": f.stat().st_size, "oid": hashlib.sha1(f.read_bytes()).hexdigest()}
-                     for p, f in files.items() if wanted is None or p in wanted]  # fmt: skip
+                     for p, f in files.items() if (wanted is None or p in wanted) and p.startswith(below)]  # fmt: skip
         else:
             reply = {"_id": "0", "id": name, "modelId": name, "sha": answer["commit"], "private": False, "gated": False, "disabled": False,
                      "tags": [], "downloads": 0, "likes": 0, "lastModified": "2026-01-01T00:00:00.000Z", "createdAt": "2026-01-01T00:00:00.000Z",

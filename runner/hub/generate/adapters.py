@@ -40,7 +40,7 @@ def base_of(name, hints):
         return sorted(hints.companions)[0]
     plain = name.rsplit("/", 1)[-1].lower()
     types = [t for t, _ in names.spelled_types(name)]
-    documented = [n for n, t in names.documents().items() if t in types and "/" in n]
+    documented = [n for n, all_types in names.documents().items() if set(types) & set(all_types) and "/" in n]
     inside = [n for n in documented if n.rsplit("/", 1)[-1].lower() in plain]
     return max(inside, key=lambda n: (len(n), n), default=None) or min(documented, default=None)
 

@@ -25,11 +25,15 @@ EXCEPTIONS = {
     "emu3": {"vocabulary_map": {"<image>": 3, "<|visual token 0|>": 4, "<|visual token 1|>": 5}},
     "cvt": {"depth": [1, 2, 3]},  # a block reads the rate of its stage's number
     "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1},
+    "encodec": {"codebook_dim": 32},  # its hidden_size
     "efficientnet": {"width_coefficient": 0.25, "depth_coefficient": 0.25, "hidden_dim": 320},
     "granitemoehybrid": {"layer_types": ["mamba", "attention"]},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"], "num_dense_layers": 1},
     "nemotron": {"num_key_value_heads": 2},
+    "tapas": {"num_aggregation_labels": 4, "average_logits_per_cell": False,
+              "aggregation_labels": {0: "NONE", 1: "SUM", 2: "AVERAGE", 3: "COUNT"}, "no_aggregation_label_index": 0},
     "superglue": {"keypoint_encoder_sizes": [16, 32], "gnn_layers_types": ["self", "cross"]},
+    "vit": {"image_size": 30, "patch_size": 2},  # tests count its 226 places
     "vjepa2": {"pred_hidden_size": 32, "pred_num_attention_heads": 4, "pred_num_hidden_layers": 2, "crop_size": 32},
     "efficientloftr": {"hidden_size": 64, "out_features": [16, 16, 32, 64]},
     "gemma3n_text": {"num_hidden_layers": 4, "num_kv_shared_layers": 1, "activation_sparsity_pattern": None,

@@ -109,7 +109,7 @@ def _by_loaded_class(name, hints):
     models = [(w, c) for w, c in found if _is_model(c) and c.config_class.model_type]
     spelled = {t for t, _ in spelled_types(name)}
     preferred = [m for m in models if m[1].config_class.model_type in spelled] or ([] if spelled else models)
-    documented = documents().get(name)
+    documented = documented_type(name)
     preferred = [m for m in models if m[1].config_class.model_type == documented] or preferred
     if not preferred:
         return _by_loaded_config(found, spelled)
@@ -138,7 +138,7 @@ def type_of_helper(word):
 
 
 def _by_document(name, hints):
-    model_type = documents().get(name)
+    model_type = documented_type(name)
     if model_type is None:
         return None
     return Decision("transformers", model_type, "", f"transformers documents it for {model_type}")
@@ -184,22 +184,27 @@ def _sentence_class(name, hints):
     return owners.get(name.split("/")[0], "")
 
 
+def documented_type(name):
+    """The type that transformers documents the checkpoint for; the one that it spells, if several."""
+    types = documents().get(name, ())
+    spelled = {t for t, _ in spelled_types(name)}
+    return next((t for t in types if t in spelled), types[0] if types else None)
+
+
 @functools.cache
 def documents():
-    """Checkpoint → model type, as the docstrings of the installed config classes link them."""
+    """Checkpoint → model types, as the docstrings of the installed config classes link them."""
     import transformers
 
     found = {}
     root = pathlib.Path(transformers.__file__).parent / "models"
     for file in sorted(root.glob("*/configuration_*.py")):
         text = file.read_text(errors="replace")
-        model_type = re.search(r'^    model_type = "([^"]+)"', text, re.M)
         types = re.findall(r'^    model_type = "([^"]+)"', text, re.M)
-        model_type = types[-1] if types else None
+        whole = next((t for t in types if t.replace("-", "_") == file.parent.name), types[-1] if types else None)
         for link in re.findall(r"\]\(https://huggingface\.co/([\w.-]+(?:/[\w.-]+)?)\)", text):
-            whole = next((t for t in types if t.replace("-", "_") == file.parent.name), model_type)
-            if whole and link.count("/") <= 1 and link not in found:
-                found[link] = whole
+            if whole and whole not in found.setdefault(link, []):
+                found[link].append(whole)
     for link in [n for n in found if "/" in n]:
         found.setdefault(link.split("/", 1)[1], found[link])
     return found

@@ -19,7 +19,10 @@ def save(model_class, config, folder, name, facts):
 
 
 def build(model_class, config):
-    """Composite classes that cannot be made of a config alone are made of two models."""
+    """The model in the state that users load: no dropout."""
+    if getattr(config, "is_encoder_decoder", False) and getattr(config, "decoder_start_token_id", None) is None:
+        starts = (getattr(config, n, None) for n in ("pad_token_id", "bos_token_id", "eos_token_id"))
+        config.decoder_start_token_id = next((s for s in starts if isinstance(s, int)), 0)
     model = model_class(config)
     model.eval()
     return model

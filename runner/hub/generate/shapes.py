@@ -82,7 +82,7 @@ _FIXED = {
     "upsample_initial_channel": 32, "tdnn_dim": [32, 32, 32], "tdnn_kernel": [5, 3, 1],
     "tdnn_dilation": [1, 2, 1], "max_window_layers": 1, "attention_window": 32,
     "speech_decoder_prenet_units": 32, "speech_decoder_postnet_units": 32,
-    "speaker_embedding_dim": 32, "num_register_tokens": 2, "coordinate_size": 4, "shape_size": 6,
+    "num_register_tokens": 2, "coordinate_size": 4, "shape_size": 6,
     "sliding_window": 64, "local_attention": 32, "attention_chunk_size": 64, "kv_chunk": 64,
     "use_pretrained_backbone": False, "use_timm_backbone": False, "backbone": None,
     "backbone_kwargs": None, "attention_bias_rank": 4, "num_maskmem": 2, "pretraining_tp": 1,

@@ -42,7 +42,10 @@ def base_of(name, hints):
     types = [t for t, _ in names.spelled_types(name)]
     documented = [n for n, all_types in names.documents().items() if set(types) & set(all_types) and "/" in n]
     inside = [n for n in documented if n.rsplit("/", 1)[-1].lower() in plain]
-    return max(inside, key=lambda n: (len(n), n), default=None) or min(documented, default=None)
+    if inside or documented:
+        return max(inside, key=lambda n: (len(n), n), default=None) or min(documented)
+    without = re.sub(r"[-_.]?(q?lora|peft|adapters?|ia3)\b", "", name, flags=re.I)
+    return without if types and without != name else None
 
 
 def kind_of(name):

@@ -136,7 +136,7 @@ def _dual_encoder(config_class, facts):
 def _musicgen(config_class, facts):
     codebook = {"vocab_size": 64, "pad_token_id": 64, "bos_token_id": 64, "num_codebooks": 2}
     decoder = tiny_config(config_class.sub_configs["decoder"], None, codebook)
-    audio = _tiny("encodec", None, codebook_size=64)
+    audio = _tiny("encodec", None, codebook_size=64, sampling_rate=32000)
     parts = {"text_encoder": _tiny("t5", facts), "audio_encoder": audio, "decoder": decoder}
     return config_class(**{name: part.to_dict() for name, part in parts.items()})
 

@@ -6,7 +6,6 @@ as any other model is.
 Not here: models of transformers (models.py).
 """
 
-import importlib
 import importlib.util
 import inspect
 import json
@@ -16,7 +15,7 @@ from .common import found, missing, seed_everything
 
 # Values of constructors' parameters, by the names that diffusers' models share.
 SIZES = {
-    "sample_size": 8, "block_out_channels": (32, 64), "layers_per_block": 1, "norm_num_groups": 4, "latent_channels": 4,
+    "sample_size": 8, "block_out_channels": (16, 32), "layers_per_block": 1, "norm_num_groups": 4, "latent_channels": 4,
     "cross_attention_dim": 32, "attention_head_dim": 8, "num_attention_heads": 4, "num_layers": 1, "joint_attention_dim": 32,
     "pooled_projection_dim": 32, "caption_projection_dim": 32, "caption_channels": 32, "num_single_layers": 1,
     "transformer_layers_per_block": 1, "projection_class_embeddings_input_dim": None, "vq_embed_dim": 4,
@@ -30,10 +29,11 @@ BLOCKS = {
     "VQModel": ("DownEncoderBlock2D",) * 2,
 }  # fmt: skip
 DEFAULT_PIPELINES = (("xl", "StableDiffusionXLPipeline"), ("flux", "FluxPipeline"), ("ddpm", "DDPMPipeline"), ("", "StableDiffusionPipeline"))
-TEXT_PARTS = {
-    "CLIPTextModel": "CLIPTextModel", "CLIPTextModelWithProjection": "CLIPTextModelWithProjection",
-    "CLIPVisionModelWithProjection": "CLIPVisionModelWithProjection", "T5EncoderModel": "T5EncoderModel",
-    "BertModel": "BertModel",
+# The beginning of a pipeline's name and a part → sizes that follow from its two text encoders.
+PIPELINE_SIZES = {
+    ("StableDiffusionXL", "unet"): {"cross_attention_dim": 64, "addition_embed_type": "text_time",
+                                    "addition_time_embed_dim": 8, "projection_class_embeddings_input_dim": 80},
+    ("StableDiffusion3", "transformer"): {"pooled_projection_dim": 64},
 }  # fmt: skip
 TOKENIZER_TYPES = {"CLIPTokenizer": "clip", "T5TokenizerFast": "t5", "T5Tokenizer": "t5", "CLIPTokenizerFast": "clip"}
 
@@ -50,7 +50,7 @@ def make_diffusion(decision, name, folder, source, hints):
     if issubclass(chosen, diffusers.DiffusionPipeline):
         make_pipeline(diffusers, chosen, folder)
     else:
-        make_part(diffusers, chosen, folder)
+        make_part(chosen, folder)
     return found(folder, word, decision.why, library_name="diffusers", pipeline_tag="text-to-image", tags=["diffusers", "safetensors"])
 
 
@@ -75,16 +75,18 @@ def arguments_of(chosen):
         up = tuple(b.replace("Down", "Up").replace("Encoder", "Decoder") for b in reversed(down))
         if "up_block_types" in parameters:
             values["up_block_types"] = up
+    if "down_block_types" in parameters:
+        values.pop("num_attention_heads", None)  # these take attention_head_dim for it
     if chosen.__name__ == "FluxTransformer2DModel":
         values.update(attention_head_dim=8, num_attention_heads=2, in_channels=16, patch_size=1)
     return values
 
 
-def make_part(diffusers, chosen, folder):
+def make_part(chosen, folder, sizes=None):
     """A scheduler or a model of diffusers."""
     import torch
 
-    part = chosen(**arguments_of(chosen))
+    part = chosen(**{**arguments_of(chosen), **(sizes or {})})
     if isinstance(part, torch.nn.Module):
         part.eval()
     part.save_pretrained(folder)
@@ -94,18 +96,19 @@ def make_part(diffusers, chosen, folder):
 def make_pipeline(diffusers, chosen, folder):
     """model_index.json and a folder for each part."""
     index = {"_class_name": chosen.__name__, "_diffusers_version": diffusers.__version__}
-    optional = set(getattr(chosen, "_optional_components", ()))
+    optional = {p for p in getattr(chosen, "_optional_components", ()) if not p.startswith(("tokenizer", "text_encoder"))}
     hints = typing.get_type_hints(chosen.__init__)
     for part, parameter in inspect.signature(chosen.__init__).parameters.items():
         if part == "self":
             continue
-        if part not in hints or parameter.default is not inspect.Parameter.empty and part not in optional:
+        if part not in hints or isinstance(parameter.default, (bool, int, str)):
             continue
         kind = part_class(part, hints[part])
         if part in optional or kind is None:
             index[part] = [None, None]
             continue
-        index[part] = [kind.__module__.split(".")[0], save_part(diffusers, kind, folder / part)]
+        sizes = next((v for (begin, p), v in PIPELINE_SIZES.items() if p == part and chosen.__name__.startswith(begin)), None)
+        index[part] = [kind.__module__.split(".")[0], save_part(kind, folder / part, sizes)]
     if "requires_safety_checker" in inspect.signature(chosen.__init__).parameters:
         index["requires_safety_checker"] = False
     (folder / "model_index.json").write_text(json.dumps(index, indent=2) + "\n")
@@ -122,11 +125,11 @@ def part_class(part, annotation):
     return next((c for c in choices if inspect.isclass(c) and c is not type(None)), None)
 
 
-def save_part(diffusers, kind, folder):
+def save_part(kind, folder, sizes):
     """Writes one part; returns the name of its class."""
     folder.mkdir(parents=True, exist_ok=True)
     if kind.__module__.startswith("diffusers"):
-        make_part(diffusers, kind, folder)
+        make_part(kind, folder, sizes)
         return kind.__name__
     from . import tokens
     from .architectures import class_named, tiny_config

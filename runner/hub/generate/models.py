@@ -4,14 +4,16 @@ Not here: tokenizers (tokens.py), processors (processors.py), libraries beside t
 (others.py).
 """
 
-import json
 import re
+import sys
 
 from . import heads, names, others, processors, saving, tokens
 from .architectures import class_named, config_types, tiny_config
 from .common import found, listing, missing, seed_everything
 from .hints import Trees, hints_for
 
+# A model of two parts writes with the tokenizer of its decoder (architectures.py).
+TEXT_TYPES = {"vision-encoder-decoder": "gpt2", "encoder-decoder": "bert", "speech-encoder-decoder": "bert"}
 _NO_WEIGHTS = re.compile(r"no-?model|config-?only|without-?weights|no-?weights|tokenizer-?only")
 
 
@@ -42,11 +44,14 @@ def add_subfolders(folder, subfolders):
 def make_transformers(decision, name, folder, hints):
     """One model of transformers with its tokenizer and processor."""
     architecture = heads.choose(decision, name, hints)
+    if decision.sentence in ("SentenceTransformer", "SetFitModel"):  # embeddings have no head
+        architecture = heads.first_class("AutoModel", decision.model_type) or architecture
     model_class = class_named(architecture) if architecture else None
     config_class = getattr(model_class, "config_class", None) or config_types()[decision.model_type]
     model_type = config_class.model_type
     want = {"name": name, "architecture": architecture, "tokenizer_classes": tokenizer_classes(hints)}
-    facts = attempt(lambda: tokens.make_tokenizer(model_type, folder, want), "tokenizer")
+    text_type = TEXT_TYPES.get(model_type, model_type)
+    facts = attempt(lambda: tokens.make_tokenizer(text_type, folder, want), "tokenizer")
     seed_everything(name)
     overrides = config_overrides(model_class, model_type, decision)
     config = tiny_config(config_class, facts, overrides)
@@ -71,8 +76,6 @@ def attempt(make, part):
     try:
         return make()
     except Exception as error:
-        import sys
-
         print(f"no {part}: {type(error).__name__}: {error}", file=sys.stderr)
         return None
 
@@ -102,7 +105,3 @@ def make_file(name, file, folder, made):
     if file and (folder / "config.json").exists() and saving.convert(folder, file):
         return {**found(folder, made["class"], made["why"]), "info": made["info"]}
     return missing(f"{name} has no {file}")
-
-
-def read_json(path):
-    return json.loads(path.read_text())

@@ -40,6 +40,7 @@ def set_generation(model, config, facts):
                 setattr(generation, name, getattr(owner, name))
     for name, value in (facts or {}).get("generation", {}).items():
         setattr(generation, name, value)
+        generation._from_model_config = False  # or loading would make it anew
 
 
 def convert(folder, file):

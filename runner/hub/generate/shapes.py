@@ -27,7 +27,7 @@ _WIDTHS = """hidden_size d_model embed_dim projection_dim n_embd hidden_dim emb_
     hidden_size_audio hidden_size_text cross_hidden_size class_embed_dim mask_dim
     decoder_output_size text_enc_dim query_feature_size channels_last embed_size
     image_hidden_size encoder_dim d_latents d_lang token_dim lm_hidden_size cond_dim
-    num_queries_dim visual_hidden_size pixel_hidden_size depth_hidden_size""".split()
+    num_queries_dim descriptor_decoder_dim descriptor_dim visual_hidden_size pixel_hidden_size depth_hidden_size""".split()
 _INNER = """intermediate_size ffn_dim encoder_ffn_dim decoder_ffn_dim n_inner d_ff dim_feedforward
     mlp_dim ffn_hidden_size decoder_intermediate_size intermediate_dim linear_units dim_ff
     memory_attention_feed_forward_hidden_size memory_fuser_intermediate_dim feed_forward_dim
@@ -228,19 +228,29 @@ def token_id(name, special):
     return special.get(name, special.get(plain))
 
 
+def vocabulary_size(fields, facts):
+    """The tiny size, and whether the vocabulary is a text's. A whole without one has a part that
+    has it, whose tokens its fields name."""
+    old = fields.get("vocab_size")
+    if "vocab_size" not in fields or (old is not None and not _number(old)):
+        return (facts or {}).get("vocab_size"), True
+    is_text = old is None or old > LEAST_TEXT_VOCABULARY or "bos_token_id" in fields
+    if facts and is_text:
+        return facts["vocab_size"], True
+    return min(old or MAX_VOCABULARY, MAX_VOCABULARY), is_text
+
+
 def shrink_tokens(fields, new, facts):
     """A text's vocabulary is the tokenizer's, others stay small. An id outside gets a free place at
     the end. `facts`: as make_tokenizer returns them, or None."""
-    if "vocab_size" not in fields:
+    size, is_text = vocabulary_size(fields, facts)
+    special = (facts or {}).get("special", {}) if is_text else {}
+    if size is None:
         return new
-    old_size, special = fields["vocab_size"], (facts or {}).get("special", {})
-    if old_size is not None and not _number(old_size):
-        return new
-    is_text = old_size is None or old_size > LEAST_TEXT_VOCABULARY or "bos_token_id" in fields
-    size = facts["vocab_size"] if facts and is_text else min(old_size or MAX_VOCABULARY, MAX_VOCABULARY)
-    new["vocab_size"] = size
+    if "vocab_size" in fields:
+        new["vocab_size"] = size
     for name in fields:
-        if is_text and is_token(name) and fields[name] is not None and token_id(name, special) is not None:
+        if is_token(name) and fields[name] is not None and token_id(name, special) is not None:
             new[name] = token_id(name, special)
     taken = {v for k, v in new.items() if is_token(k) and _number(v) and v < size}
     free = iter([i for i in range(size - 1, -1, -1) if i not in taken])

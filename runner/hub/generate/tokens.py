@@ -1,7 +1,15 @@
 """Tokenizers of each class that the installed transformers has, trained on a small text of ours.
 
-Not here: the model beside it (models.py).
+A class of transformers 5 that builds its own pipeline gets a learned vocabulary (class_vocabulary.py);
+another reads files (slow_files.py). Not here: the model beside it (models.py).
 """
+
+import json
+
+from . import chat_template, class_vocabulary, slow_files, special_tokens
+
+LONGEST = 512
+GENERAL_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
 
 
 def make_tokenizer(model_type, folder, want):
@@ -9,4 +17,139 @@ def make_tokenizer(model_type, folder, want):
     repository, "architecture", "tokenizer_classes" that the suite names, or []. Returns
     {"vocab_size": n, "special": {"pad_token_id": n, …, "image_token_id": n, …}}, with the id of
     each special token that a config may name; None where the type has no tokenizer."""
+    want = want or {}
+    problems = []
+    for cls in classes_of(model_type, want):
+        try:
+            tokenizer = make_instance(cls, model_type, folder, want)
+        except Exception as error:  # of a class that needs a package, or a vocabulary that it cannot be given
+            problems.append(f"{cls.__name__}: {type(error).__name__}: {error}"[:200])
+            continue
+        return facts(tokenizer, model_type, problems)
     return None
+
+
+def facts(tokenizer, model_type, problems):
+    return {"vocab_size": len(tokenizer), "special": special_tokens.ids(tokenizer, model_type),
+            "class": type(tokenizer).__name__, "problems": problems}
+
+
+def classes_of(model_type, want):
+    """Classes to try, the best first: named by the suite, mapped to the type or to its text part, the general one."""
+    import transformers
+
+    names = [*want.get("tokenizer_classes", ())]
+    mapped = [name for kind in types_of(model_type) for name in mapped_names(kind)]
+    names += mapped
+    if not names:
+        return []
+    names += GENERAL_CLASSES
+    found = {}
+    for name in names:
+        cls = class_named(name)
+        if cls is None and name.endswith("Fast"):
+            cls = class_named(name.removesuffix("Fast"))
+        if cls is not None and hasattr(cls, "from_pretrained") and not is_placeholder(cls):
+            found[cls] = None
+    return list(found)
+
+
+def is_placeholder(cls):
+    """Whether it stands for a class whose package is not installed."""
+    return "dummy" in cls.__module__ or hasattr(cls, "_backends") and not hasattr(cls, "vocab_files_names")
+
+
+def class_named(name):
+    import transformers
+    from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
+
+    try:
+        return tokenizer_class_from_name(name) or getattr(transformers, name, None)
+    except Exception:
+        return None
+
+
+def types_of(model_type):
+    """The type, then the types of its parts that may read text."""
+    top = special_tokens.config_class(model_type)
+    parts = getattr(top, "sub_configs", None) or {}
+    found = [model_type]
+    for name in sorted(parts, key=lambda part: "text" not in part):
+        kind = getattr(parts[name], "model_type", "")
+        if kind and kind not in found and "vision" not in name and "audio" not in name:
+            found.append(kind)
+    return found
+
+
+def mapped_names(kind):
+    """Names of the classes that transformers maps to a type: one in 5, slow and fast in 4."""
+    from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
+
+    found = TOKENIZER_MAPPING_NAMES.get(kind)
+    names = found if isinstance(found, (tuple, list)) else (found,)
+    return [name for name in reversed(names) if name]
+
+
+def make_instance(cls, model_type, folder, want):
+    """Builds, saves, reads again and checks. Raises where the class cannot be made."""
+    named_extra, others = special_tokens.wanted(model_type)
+    arguments = {"model_max_length": int(want.get("max_length") or LONGEST)}
+    if named_extra:
+        arguments["extra_special_tokens"] = dict(named_extra)
+    tokenizer = build(cls, model_type, folder, arguments)
+    new = [token for token in others if token not in tokenizer.get_vocab()]
+    if new:
+        tokenizer.add_tokens(new, special_tokens=True)
+    if want.get("chat", chat_template.is_wanted(model_type)):
+        tokenizer.chat_template = chat_template.for_tokenizer(tokenizer)
+    tokenizer.save_pretrained(folder)
+    clean(folder)
+    again = type(tokenizer).from_pretrained(folder)
+    check(again)
+    if len(again) < len(tokenizer):
+        raise ValueError(f"{len(again)} of {len(tokenizer)} tokens when read again")
+    return again
+
+
+def build(cls, model_type, folder, arguments):
+    named = special_tokens.of_class(cls)
+    if cls.__name__ in GENERAL_CLASSES:
+        return class_vocabulary.make_general(cls, special_tokens.OF_TYPE.get(model_type, special_tokens.GENERAL), arguments)
+    if takes_vocabulary(cls):
+        return class_vocabulary.make(cls, {}, arguments)
+    if getattr(cls, "slow_tokenizer_class", None) is not None:  # a fast class of transformers 4
+        slow = build(cls.slow_tokenizer_class, model_type, folder, arguments)
+        slow.save_pretrained(folder)
+        return cls.from_pretrained(folder, **arguments)
+    if not slow_files.Vocabulary(cls, named).names:
+        return cls(**arguments)
+    slow_files.write(cls, named, folder)
+    return cls.from_pretrained(folder, **arguments)
+
+
+def takes_vocabulary(cls):
+    import inspect
+
+    return "TokenizersBackend" in {above.__name__ for above in cls.__mro__} and "vocab" in inspect.signature(cls.__init__).parameters
+
+
+def check(tokenizer):
+    """Some text must become ids of the vocabulary that are not all unknown."""
+    found = tokenizer("Hello, this is a test", add_special_tokens=False)["input_ids"] if not hasattr(tokenizer, "entity_vocab") \
+        else tokenizer("Hello, this is a test")["input_ids"]
+    unknown = getattr(tokenizer, "unk_token_id", None)
+    if not found or all(number == unknown for number in found):
+        raise ValueError("all of a text is unknown")
+    if max(found) >= len(tokenizer):
+        raise ValueError(f"id {max(found)} of {len(tokenizer)}")
+
+
+def clean(folder):
+    """Removes paths of this machine from the configuration that was saved."""
+    path = folder / "tokenizer_config.json"
+    if not path.exists():
+        return
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    kept = {key: value for key, value in settings.items()
+            if not (isinstance(value, str) and str(folder) in value) and key not in ("name_or_path",)}
+    path.write_text(json.dumps(kept, ensure_ascii=False, indent=2, sort_keys=True) + "\n", encoding="utf-8")

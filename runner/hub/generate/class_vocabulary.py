@@ -8,7 +8,7 @@ import collections
 import json
 import re
 
-from . import pieces
+from . import pieces, sentencepiece_file, slow_files
 
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
@@ -73,12 +73,56 @@ def numbered(*parts):
     return {token: n for n, token in enumerate(dict.fromkeys(token for part in parts for token in part))}
 
 
-def make(cls, named, arguments):
-    """An instance with a learned vocabulary. Raises what the class raises."""
-    empty = cls(**named)
+def without_vocabulary(cls, defaults):
+    """An instance that has its special tokens alone; some classes cannot begin without them."""
+    try:
+        return cls()
+    except Exception:
+        tokens = list(dict.fromkeys(defaults.values()))
+        try:
+            return cls(vocab=[("", 0.0), *((token, 0.0) for token in tokens)])
+        except TypeError:
+            return cls(vocab=numbered(tokens), merges=[])
+
+
+def make(cls, defaults, arguments):
+    """An instance with a learned vocabulary. `defaults`: its named tokens. Raises what the class raises."""
+    empty = without_vocabulary(cls, defaults)
     specials = [str(token) for name in ("bos", "pad", "eos", "unk", "cls", "sep", "mask")
                 if (token := getattr(empty, f"{name}_token", None)) is not None]
-    return cls(**learn(empty, dict.fromkeys(specials)), **named, **arguments)
+    return cls(**learn(empty, dict.fromkeys(specials)), **arguments)
+
+
+def write_beside(tokenizer, folder):
+    """The files that readers of the vocabulary alone want: vocab.txt, vocab.json with merges.txt, or a .model."""
+    backend = backend_of(tokenizer)
+    model = backend["model"]
+    vocabulary, merges = model.get("vocab"), model.get("merges", [])
+    tokens = [t for t, _ in vocabulary] if isinstance(vocabulary, list) else sorted(vocabulary or {}, key=(vocabulary or {}).get)
+    for name in tokenizer.vocab_files_names.values():
+        path = folder / name
+        if path.exists() or not tokens or path.suffix == ".model" and not tokenizer.unk_token in tokens:
+            continue
+        if name == "vocab.txt":
+            path.write_text("\n".join(tokens) + "\n", encoding="utf-8")
+        elif name == "vocab.json":
+            slow_files.dump(path, {token: n for n, token in enumerate(tokens)})
+        elif name == "merges.txt":
+            pairs = [pair if isinstance(pair, str) else " ".join(pair) for pair in merges]
+            path.write_text("\n".join(["#version: 0.2", *pairs]) + "\n", encoding="utf-8")
+        elif path.suffix == ".model":
+            write_pieces(path, tokenizer, tokens, vocabulary)
+
+
+def write_pieces(path, tokenizer, tokens, vocabulary):
+    unknown, special = tokenizer.unk_token, set(tokenizer.all_special_tokens)
+    is_bpe = isinstance(vocabulary, dict)
+    scores = {t: -float(n) for n, t in enumerate(tokens)} if is_bpe else dict(vocabulary)
+    if path.name.startswith("sentencepiece.bpe"):  # fairseq's classes shift the ids of such a file
+        tokens = [*dict.fromkeys([unknown, "<s>", "</s>"]), *(t for t in tokens if t not in special)]
+    scored = [(token, 0.0 if token in special else scores.get(token, 0.0)) for token in tokens if token]
+    sentencepiece_file.write_model(path, scored, unknown=unknown, control=special, bpe=is_bpe, named={
+        "bos": tokenizer.bos_token, "eos": tokenizer.eos_token, "pad": tokenizer.pad_token})
 
 
 def make_general(cls, named, arguments):

@@ -35,7 +35,7 @@ class Vocabulary:
         elif any(name.endswith(".json") and name.startswith("vocab") for name in self.names.values()):
             self.tokens = self._characters()
         else:
-            self.tokens = [*pieces.learn_wordpiece(pieces.basic_words()), *pieces.learn_wordpiece(pieces.basic_words(lower=True))]
+            self.tokens = wordpieces()
 
     def _characters(self):
         """For speech: letters of one case and the mark between words."""
@@ -53,7 +53,7 @@ class Vocabulary:
         alphabet = [*pieces.PRINTABLE, *(character + pieces.END_OF_WORD for character in pieces.PRINTABLE)]
         words = pieces.basic_words(lower=True) + pieces.basic_words()
         tokens, self.merges = pieces.learn_bpe(words, alphabet, pieces.ended_symbols)
-        self.tokens = [at_form(token) for token in tokens] if AT in self.cls_source else tokens
+        self.tokens = [form for token in tokens for form in (at_form(token), token)] if AT in self.cls_source else tokens
 
     def all_tokens(self):
         return list(dict.fromkeys([*self.special, *self.tokens]))
@@ -62,6 +62,12 @@ class Vocabulary:
         """Pieces of a SentencePiece file: <unk> is 0, as its trainer writes it."""
         special = [self.unknown, *(t for t in ("<s>", "</s>") if t != self.unknown)]
         return [*((t, 0.0) for t in special), *((p, s) for p, s in self.scored if p not in special)]
+
+
+def wordpieces():
+    """For classes that lower their text and for those that do not."""
+    return list(dict.fromkeys([*pieces.learn_wordpiece(pieces.basic_words()),
+                               *pieces.learn_wordpiece(pieces.basic_words(lower=True))]))
 
 
 def source_of(cls):
@@ -100,9 +106,12 @@ def write_json_vocabulary(path, vocabulary):
 
 
 def write_lines(path, vocabulary):
-    is_counted = vocabulary.has_merges or path.name == "dict.txt"  # as fairseq writes dictionaries, without special tokens
-    special = set(vocabulary.special) if is_counted else ()
-    lines = [f"{token} 1" if is_counted else token for token in vocabulary.all_tokens() if token not in special]
+    if vocabulary.has_merges or path.name == "dict.txt":  # as fairseq writes dictionaries, without special tokens
+        lines = [f"{token} 1" for token in vocabulary.tokens if token not in vocabulary.special]
+    elif vocabulary.has_model:  # beside the vocabulary for words that it cuts itself
+        lines = list(dict.fromkeys([*vocabulary.special, *wordpieces()]))
+    else:
+        lines = vocabulary.all_tokens()
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

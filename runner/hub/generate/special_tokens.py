@@ -39,6 +39,29 @@ def of_class(cls):
     return found
 
 
+def of_speech(cls):
+    """Tokens by which Whisper is told language and task, then one for each 20 ms of 30 s."""
+    languages = getattr(inspect.getmodule(cls), "LANGUAGES", None)
+    if not languages or "Whisper" not in cls.__name__:
+        return []
+    names = ["startoftranscript", *languages, "translate", "transcribe", "startoflm", "startofprev", "nospeech", "notimestamps"]
+    return [*(f"<|{name}|>" for name in names), *(f"<|{n * 0.02:.2f}|>" for n in range(1501))]
+
+
+def speech_settings(tokenizer):
+    """The generation settings that go with these tokens."""
+    if "Whisper" not in type(tokenizer).__name__:
+        return {}
+    number = tokenizer.convert_tokens_to_ids
+    languages = [f"<|{name}|>" for name in inspect.getmodule(type(tokenizer)).LANGUAGES]
+    return {
+        "decoder_start_token_id": number("<|startoftranscript|>"), "no_timestamps_token_id": number("<|notimestamps|>"),
+        "prev_sot_token_id": number("<|startofprev|>"), "is_multilingual": True, "max_initial_timestamp_index": 50,
+        "lang_to_id": {token: number(token) for token in languages},
+        "task_to_id": {task: number(f"<|{task}|>") for task in ("transcribe", "translate")},
+    }
+
+
 def config_class(model_type):
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -46,6 +69,19 @@ def config_class(model_type):
         return CONFIG_MAPPING[model_type]
     except Exception:
         return None
+
+
+def parts_of(cls):
+    """Classes of a config's parts; transformers 4 has a property there for some."""
+    found = getattr(cls, "sub_configs", None)
+    return found if isinstance(found, dict) else {}
+
+
+def has_vocabulary(model_type):
+    """Whether its config, or a part of it for text, counts tokens."""
+    top = config_class(model_type)
+    classes = [top, *(cls for name, cls in parts_of(top).items() if "text" in name)] if top else []
+    return any("vocab_size" in inspect.signature(cls.__init__).parameters for cls in classes if inspect.isclass(cls))
 
 
 def model_folder(model_type):
@@ -123,7 +159,7 @@ def _text(node):
 def asked_by_config(model_type):
     """Names x of x_token_id and x_token_index in the constructors of the config and of its parts."""
     top = config_class(model_type)
-    classes = [top, *getattr(top, "sub_configs", {}).values()] if top else []
+    classes = [top, *parts_of(top).values()] if top else []
     names = {}
     for cls in classes:
         for name in inspect.signature(cls.__init__).parameters if inspect.isclass(cls) else ():
@@ -152,7 +188,8 @@ def matches(word, token):
 def ids(tokenizer, model_type):
     """{"pad_token_id": 0, …}: each special token's id under the names that a config may have."""
     named, others = wanted(model_type)
-    vocabulary = tokenizer.get_vocab() if hasattr(tokenizer, "get_vocab") else {}
+    # Some classes have a token for each of a million code points.
+    vocabulary = tokenizer.get_vocab() if named or others else {}
     found = {}
     for name in NAMED:
         token = getattr(tokenizer, name, None)
@@ -166,3 +203,21 @@ def ids(tokenizer, model_type):
         if name not in found and token is not None:
             found[name] = int(vocabulary[token])
     return found
+
+
+def class_of_transformers(name):
+    """The class, or None where a package that it needs is not installed."""
+    import transformers
+
+    try:
+        cls = getattr(transformers, name, None) if name else None
+    except Exception:  # transformers 5 imports what the module needs
+        return None
+    return None if cls is None or "dummy" in cls.__module__ else cls
+
+
+def source_of_class(cls):
+    try:
+        return inspect.getsource(cls)
+    except (OSError, TypeError):
+        return ""

@@ -4,11 +4,13 @@ A class of transformers 5 that builds its own pipeline gets a learned vocabulary
 another reads files (slow_files.py). Not here: the model beside it (models.py).
 """
 
+import inspect
 import json
 
 from . import chat_template, class_vocabulary, slow_files, special_tokens
 
 LONGEST = 512
+COMPOSED = {"RagTokenizer": (("question_encoder_tokenizer", "dpr"), ("generator_tokenizer", "bart"))}
 GENERAL_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
 
 
@@ -16,11 +18,14 @@ def make_tokenizer(model_type, folder, want):
     """Writes the tokenizer's files of the class that belongs to `model_type`. `want`: "name" of the
     repository, "architecture", "tokenizer_classes" that the suite names, or []. Returns
     {"vocab_size": n, "special": {"pad_token_id": n, …, "image_token_id": n, …}}, with the id of
-    each special token that a config may name; None where the type has no tokenizer."""
+    each special token that a config may name, "generation": settings for a generation config}; None where the type has no
+    tokenizer."""
     want = want or {}
     problems = []
     for cls in classes_of(model_type, want):
         try:
+            if cls.__name__ in COMPOSED:
+                return make_composed(COMPOSED[cls.__name__], folder, want)
             tokenizer = make_instance(cls, model_type, folder, want)
         except Exception as error:  # of a class that needs a package, or a vocabulary that it cannot be given
             problems.append(f"{cls.__name__}: {type(error).__name__}: {error}"[:200])
@@ -29,19 +34,34 @@ def make_tokenizer(model_type, folder, want):
     return None
 
 
+def make_composed(parts, folder, want):
+    """Each part in a folder of its own. The facts are those of the last one, which writes text."""
+    made = None
+    for name, kind in parts:
+        (folder / name).mkdir(exist_ok=True)
+        made = make_tokenizer(kind, folder / name, {**want, "tokenizer_classes": []})
+    return made
+
+
 def facts(tokenizer, model_type, problems):
-    return {"vocab_size": len(tokenizer), "special": special_tokens.ids(tokenizer, model_type),
+    return {"vocab_size": size(tokenizer), "special": special_tokens.ids(tokenizer, model_type),
+            "generation": special_tokens.speech_settings(tokenizer),
             "class": type(tokenizer).__name__, "problems": problems}
+
+
+def size(tokenizer):
+    """len() of a tokenizer makes a table, of a million code points for some."""
+    return tokenizer.vocab_size if tokenizer.vocab_size > 100_000 else len(tokenizer)
 
 
 def classes_of(model_type, want):
     """Classes to try, the best first: named by the suite, mapped to the type or to its text part, the general one."""
-    import transformers
-
     names = [*want.get("tokenizer_classes", ())]
     mapped = [name for kind in types_of(model_type) for name in mapped_names(kind)]
     names += mapped
-    if not names:
+    if not mapped:
+        names += declared_names(model_type)
+    if not names and not special_tokens.has_vocabulary(model_type):
         return []
     names += GENERAL_CLASSES
     found = {}
@@ -72,7 +92,7 @@ def class_named(name):
 def types_of(model_type):
     """The type, then the types of its parts that may read text."""
     top = special_tokens.config_class(model_type)
-    parts = getattr(top, "sub_configs", None) or {}
+    parts = special_tokens.parts_of(top)
     found = [model_type]
     for name in sorted(parts, key=lambda part: "text" not in part):
         kind = getattr(parts[name], "model_type", "")
@@ -90,6 +110,16 @@ def mapped_names(kind):
     return [name for name in reversed(names) if name]
 
 
+def declared_names(model_type):
+    """Names that the type's processor declares in transformers 4. That of CTC models takes letters."""
+    from transformers.models.auto.processing_auto import PROCESSOR_MAPPING_NAMES
+
+    processor = PROCESSOR_MAPPING_NAMES.get(model_type)
+    declared = getattr(special_tokens.class_of_transformers(processor), "tokenizer_class", None)
+    names = [name for name in (declared if isinstance(declared, (tuple, list)) else (declared,)) if name and name != "AutoTokenizer"]
+    return [*reversed(names), *(["Wav2Vec2CTCTokenizer"] if processor == "Wav2Vec2Processor" else [])]
+
+
 def make_instance(cls, model_type, folder, want):
     """Builds, saves, reads again and checks. Raises where the class cannot be made."""
     named_extra, others = special_tokens.wanted(model_type)
@@ -97,26 +127,30 @@ def make_instance(cls, model_type, folder, want):
     if named_extra:
         arguments["extra_special_tokens"] = dict(named_extra)
     tokenizer = build(cls, model_type, folder, arguments)
-    new = [token for token in others if token not in tokenizer.get_vocab()]
-    if new:
+    others = [*others, *special_tokens.of_speech(cls)]
+    if others and (new := [token for token in others if token not in tokenizer.get_vocab()]):
         tokenizer.add_tokens(new, special_tokens=True)
     if want.get("chat", chat_template.is_wanted(model_type)):
         tokenizer.chat_template = chat_template.for_tokenizer(tokenizer)
     tokenizer.save_pretrained(folder)
+    if takes_vocabulary(cls):
+        class_vocabulary.write_beside(tokenizer, folder)
     clean(folder)
-    again = type(tokenizer).from_pretrained(folder)
+    again = type(tokenizer).from_pretrained(folder) if cls.vocab_files_names else tokenizer
     check(again)
-    if len(again) < len(tokenizer):
-        raise ValueError(f"{len(again)} of {len(tokenizer)} tokens when read again")
+    if size(again) < size(tokenizer):
+        raise ValueError(f"{size(again)} of {size(tokenizer)} tokens when read again")
     return again
 
 
 def build(cls, model_type, folder, arguments):
     named = special_tokens.of_class(cls)
-    if cls.__name__ in GENERAL_CLASSES:
+    if is_general(cls):
         return class_vocabulary.make_general(cls, special_tokens.OF_TYPE.get(model_type, special_tokens.GENERAL), arguments)
     if takes_vocabulary(cls):
-        return class_vocabulary.make(cls, {}, arguments)
+        return class_vocabulary.make(cls, named, arguments)
+    if is_fast(cls) and getattr(cls, "slow_tokenizer_class", None) is None:  # one of transformers 4 that reads tokenizer.json alone
+        return class_vocabulary.make_general(cls, named or special_tokens.GENERAL, arguments)
     if getattr(cls, "slow_tokenizer_class", None) is not None:  # a fast class of transformers 4
         slow = build(cls.slow_tokenizer_class, model_type, folder, arguments)
         slow.save_pretrained(folder)
@@ -127,21 +161,37 @@ def build(cls, model_type, folder, arguments):
     return cls.from_pretrained(folder, **arguments)
 
 
-def takes_vocabulary(cls):
-    import inspect
+def is_general(cls):
+    """Whether it is a class without a pipeline of its own, as transformers 5's ParakeetTokenizerFast."""
+    names = {above.__name__ for above in cls.__mro__ if "__init__" in above.__dict__}
+    return cls.__name__ in GENERAL_CLASSES or bool(names & set(GENERAL_CLASSES)) and "__init__" not in cls.__dict__ \
+        and getattr(cls, "slow_tokenizer_class", None) is None and "vocab" not in inspect.signature(cls.__init__).parameters
 
+
+def is_fast(cls):
+    return "PreTrainedTokenizerFast" in {above.__name__ for above in cls.__mro__}
+
+
+def takes_vocabulary(cls):
     return "TokenizersBackend" in {above.__name__ for above in cls.__mro__} and "vocab" in inspect.signature(cls.__init__).parameters
 
 
 def check(tokenizer):
     """Some text must become ids of the vocabulary that are not all unknown."""
-    found = tokenizer("Hello, this is a test", add_special_tokens=False)["input_ids"] if not hasattr(tokenizer, "entity_vocab") \
-        else tokenizer("Hello, this is a test")["input_ids"]
+    found = ids_of(tokenizer, "Hello, this is a test")
     unknown = getattr(tokenizer, "unk_token_id", None)
     if not found or all(number == unknown for number in found):
         raise ValueError("all of a text is unknown")
-    if max(found) >= len(tokenizer):
-        raise ValueError(f"id {max(found)} of {len(tokenizer)}")
+    if max(found) >= size(tokenizer):
+        raise ValueError(f"id {max(found)} of {size(tokenizer)}")
+
+
+def ids_of(tokenizer, text):
+    """For classes that read documents, words with their boxes."""
+    if "boxes" in inspect.signature(type(tokenizer).__call__).parameters:
+        words = text.split()
+        return tokenizer(words, boxes=[[1, 2, 3, 4]] * len(words))["input_ids"]
+    return tokenizer(text)["input_ids"]
 
 
 def clean(folder):

@@ -3,9 +3,51 @@
 Not here: datasets (repositories.py).
 """
 
-from .common import missing
+import re
+import urllib.parse
+
+from . import files
+from .common import found, missing
+
+# Addresses whose path says nothing of a picture: hosts, or words of the query.
+PICTURES = re.compile(r"^(picsum\.photos|images\.unsplash\.com|source\.unsplash\.com|placehold\.co|placekitten\.com)$")
 
 
 def make_url(url, folder, source):
     """The answer for one address; it has one file. `source`: the suite's source (source.py)."""
-    return missing("no rule makes this address")
+    parts = urllib.parse.urlsplit(url)
+    name = f"{parts.netloc}{urllib.parse.unquote(parts.path)}"
+    suffix = files.suffix_of(parts.path)
+    if suffix not in files.MAKERS and is_picture(parts):
+        name, suffix = name + ".jpg" if not stated_size(name) else name, "jpg"
+        return answer(folder, name, suffix, files.make_picture)
+    if suffix not in files.MAKERS:
+        return missing(f"no rule makes {parts.netloc}{parts.path}: its name ends as no kind of file that is known")
+    return answer(folder, name, suffix, None)
+
+
+def is_picture(parts):
+    query = urllib.parse.parse_qs(parts.query)
+    return bool(PICTURES.match(parts.hostname or "") or "jpg" in query.get("fm", ()) or re.search(r"/image|photo", parts.path))
+
+
+def stated_size(name):
+    return re.search(r"/\d{2,4}/\d{2,4}/?$", name) is not None
+
+
+def answer(folder, name, suffix, maker):
+    try:
+        content = maker(name, suffix) if maker else files.make(name)
+    except files.Unmade as error:
+        return missing(f"{name}: {error}")
+    except ImportError as error:
+        return missing(f"{name}: needs the package {error.name}")
+    path = folder / f"content.{suffix}"
+    path.write_bytes(content)
+    made = found(folder, kind_of(suffix), f"drawn by code: the name ends with .{suffix}", type=files.TYPES.get(suffix, "application/octet-stream"))
+    return made
+
+
+def kind_of(suffix):
+    kind = files.TYPES.get(suffix, "").split("/")[0]
+    return {"image": "a picture", "audio": "a sound", "video": "a video", "text": "a text"}.get(kind, f"a file .{suffix}")

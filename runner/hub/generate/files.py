@@ -55,9 +55,9 @@ def make_sound(name, suffix):
 
 
 def make_video(name, suffix):
-    # As long as samplers of 8, 16 and 32 pictures at one a second need.
+    # More pictures than samplers of 8, 16 and 32 take.
     size = (160, 120)
-    pictures = [drawing.encode(frame, "jpg") for frame in drawing.frames(name, 100, size)]
+    pictures = [drawing.encode(frame, "jpg") for frame in drawing.frames(name, 48, size)]
     return video.mp4(pictures, size)
 
 

@@ -53,7 +53,9 @@ class Vocabulary:
         alphabet = [*pieces.PRINTABLE, *(character + pieces.END_OF_WORD for character in pieces.PRINTABLE)]
         words = pieces.basic_words(lower=True) + pieces.basic_words()
         tokens, self.merges = pieces.learn_bpe(words, alphabet, pieces.ended_symbols)
-        self.tokens = [form for token in tokens for form in (at_form(token), token)] if AT in self.cls_source else tokens
+        self.tokens = [at_form(token) for token in tokens] if AT in self.cls_source else tokens
+        if AT in self.cls_source and "vocab.json" in self.names.values():
+            self.tokens += tokens  # a fast class of transformers 4 looks for what the merges name
 
     def all_tokens(self):
         return list(dict.fromkeys([*self.special, *self.tokens]))

@@ -4,6 +4,7 @@ Not here: which address or file has a sound (media.py, files.py).
 """
 
 import array
+import functools
 import io
 import math
 import random
@@ -17,18 +18,22 @@ SECONDS = 3.0
 SOUNDFILE_FORMATS = {"flac": "FLAC", "ogg": "OGG", "mp3": "MP3", "opus": "OGG", "aiff": "AIFF"}
 
 
+@functools.lru_cache(maxsize=64)
+def note(pitch, rate):
+    """A quarter of a second, as numbers from -1 to 1."""
+    number, step = int(rate * 0.25), 2 * math.pi * pitch / rate
+    return [math.sin(math.pi * n / number) * (0.7 * math.sin(step * n) + 0.3 * math.sin(2 * step * n)) for n in range(number)]
+
+
 def samples(name, seconds=SECONDS, rate=RATE):
     """An array of 16-bit numbers."""
     chosen = random.Random(seed_of(name))
-    total, note = int(seconds * rate), int(rate * 0.25)
+    total = int(seconds * rate)
     found = array.array("h")
     while len(found) < total:
-        pitch, loud = chosen.choice((131, 165, 196, 220, 262, 330)), chosen.uniform(0.2, 0.6)
-        step = 2 * math.pi * pitch / rate
-        length = min(note, total - len(found))
-        found.extend(int(32767 * loud * math.sin(math.pi * n / note) * (0.7 * math.sin(step * n) + 0.3 * math.sin(2 * step * n)))
-                     for n in range(length))
-    return found
+        loud = 32767 * chosen.uniform(0.2, 0.6)
+        found.extend([int(loud * value) for value in note(chosen.choice((131, 165, 196, 220, 262, 330)), rate)])
+    return found[:total]
 
 
 def wav(values, rate=RATE):

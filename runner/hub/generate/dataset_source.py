@@ -36,13 +36,13 @@ class Use:
             self.columns[text] = None
 
 
-def use_of(name, source):
+def use_of(name, source, most=MOST):
     """How the suite uses the dataset; None where no file names it."""
     mentioned = [text for _, text in source.mentioning(name)] if source is not None else []
     mentioned = [text for text in mentioned if re.search(rf"[\"'/]{re.escape(name)}[\"'/@]", text)]
     if not mentioned:
         return None
-    found, left = Use(), MOST
+    found, left = Use(), most
     for text in sorted(mentioned, key=len):
         if len(text) > left and found.is_loaded:
             break

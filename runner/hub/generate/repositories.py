@@ -15,8 +15,10 @@ from .common import found, missing
 
 TABLE = pathlib.Path(__file__).with_name("datasets.json")
 LIGHT, HEAVY = 64, 8  # rows of a split, without and with pictures or sounds
+KNOWN = 120_000  # characters of source read where the table has the shape already
 SPLITS = ("train", "validation", "test")
 ABSENT = re.compile(r"(does|do)[-_]?n.?t[-_]?exist|non[-_]?exist|not[-_]?found|missing|invalid|nonexistent", re.I)
+PROBED = {"README.md", "dataset_infos.json", "dataset_dict.json", "state.json", ".huggingface.yaml", "metadata.jsonl", "metadata.csv"}
 MARKS = (  # of a name that nothing else describes
     (re.compile(r"audio|speech|voice|asr|sound|librispeech", re.I), {"audio": "audio", "text": "text", "label": "label:0|1"}),
     (re.compile(r"doc|ocr|page|invoice|receipt", re.I), {"image": "page_image", "text": "text"}),
@@ -26,22 +28,22 @@ MARKS = (  # of a name that nothing else describes
 
 def make_dataset(name, file, folder, source):
     """The answer for a dataset's repository. `source`: the suite's source (source.py)."""
-    use, row = dataset_source.use_of(name, source), row_of(name)
+    row = row_of(name)
+    use = dataset_source.use_of(name, source, KNOWN if row else dataset_source.MOST)
     if ABSENT.search(name):
         return missing(f"the name {name} says that there is none")
     if use is None and row is None:
         return missing(f"neither the suite's source nor the table of datasets names {name}")
     use = use or dataset_source.Use()
-    problems = make_files(name, wanted_files(use, file), folder)
     shape = shape_of(name, row, use)
+    problems = make_files(name, wanted_files(use, file, shape, source), folder)
     if shape:
         problems += make_tables(name, shape, folder)
     write_card(name, shape, folder)
-    if file in problems and len(problems) == 1 and not shape:
+    if problems and file in problems and len(problems) == 1 and not shape:
         return missing(f"{name}: {problems[file]}")
     why = f"datasets.json: {row['about']}" if row else "columns that the suite's source reads"
-    tags = ["generated"]
-    return found(folder, "a dataset", "; ".join([why, *problems.values()]), tags=tags)
+    return found(folder, "a dataset", "; ".join([why, *problems.values()]), tags=["generated"], id=canonical(name))
 
 
 class Problems(dict):
@@ -68,9 +70,19 @@ def row_of(name):
     return next((rows[key] for key in rows if "*" in key and fnmatch.fnmatch(name, key)), None)
 
 
-def wanted_files(use, file):
-    names = dict.fromkeys([*use.files, *([file] if file else [])])
-    return [name for name in names if name != "README.md" and not name.endswith((".py", ".parquet"))]
+def canonical(name):
+    """The hub answers to some old names without an owner with the owner's."""
+    return name if "/" in name else next((key for key in table() if key.split("/")[-1] == name), f"datasets-of-old/{name}")
+
+
+def wanted_files(use, file, shape, source):
+    """Files that the source names, and the one asked for. Clients ask many repositories for files of their own:
+    beside tables, a file is only made if the source names it."""
+    is_asked = file and pathlib.PurePosixPath(file).name not in PROBED
+    if is_asked and shape and file not in use.files:
+        is_asked = source is not None and bool(source.mentioning(pathlib.PurePosixPath(file).name))
+    names = dict.fromkeys([*use.files, *([file] if is_asked else [])])
+    return [name for name in names if not name.endswith(".parquet")]
 
 
 def make_files(name, wanted, folder):

@@ -33,8 +33,8 @@ class Answers:
         digest = hashlib.sha256()
         for name in PACKAGES:
             digest.update(f"{name} {version_of(name)}\n".encode())
-        for file in sorted(pathlib.Path(__file__).parent.glob("*")):
-            if file.is_file():
+        for file in sorted(pathlib.Path(__file__).parent.rglob("*")):
+            if file.is_file() and file.suffix != ".pyc":
                 digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
         digest.update(self.source.digest().encode())
         return digest.hexdigest()

@@ -6,8 +6,8 @@ Not here: datasets (repositories.py).
 import re
 import urllib.parse
 
-from . import files
 from .common import found, missing
+from .data import files
 
 # Addresses whose path says nothing of a picture: hosts, or words of the query.
 PICTURES = re.compile(r"^(picsum\.photos|images\.unsplash\.com|source\.unsplash\.com|placehold\.co|placekitten\.com)$")

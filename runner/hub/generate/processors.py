@@ -8,7 +8,8 @@ import importlib
 import inspect
 import json
 
-from . import chat_template, sizes, special_tokens, tokens
+from . import sizes, tokens
+from .text import chat_template, special_tokens
 
 SMALL = 64  # pixels of a side where the config names no size: divisible by what most convolutions halve
 # The table of transformers for each kind: its module, its name.

@@ -10,10 +10,10 @@ import json
 import pathlib
 import re
 
-from . import columns, dataset_source, files, parquet_file
 from .common import found, missing
+from .data import columns, dataset_source, files, parquet_file
 
-TABLE = pathlib.Path(__file__).with_name("datasets.json")
+TABLE = pathlib.Path(__file__).with_name("data") / "datasets.json"
 LIGHT, HEAVY = 64, 8  # rows of a split, without and with pictures or sounds
 KNOWN = 120_000  # characters of source read where the table has the shape already
 SPLITS = ("train", "validation", "test")

@@ -1,16 +1,18 @@
 """Tokenizers of each class that the installed transformers has, trained on a small text of ours.
 
-A class of transformers 5 that builds its own pipeline gets a learned vocabulary (class_vocabulary.py);
-another reads files (slow_files.py). Not here: the model beside it (models.py).
+A class of transformers 5 that builds its own pipeline gets a learned vocabulary (text/class_vocabulary.py);
+another reads files (text/slow_files.py). Not here: the model beside it (models.py).
 """
 
 import inspect
 import json
 
-from . import chat_template, class_vocabulary, slow_files, special_tokens
+from .text import chat_template, class_vocabulary, slow_files, special_tokens
 
 LONGEST = 512
 COMPOSED = {"RagTokenizer": (("question_encoder_tokenizer", "dpr"), ("generator_tokenizer", "bart"))}
+# Types of two models: the part that reads or writes text, as architectures.py chooses it.
+TEXT_PARTS = {"encoder-decoder": "bert", "speech-encoder-decoder": "bert", "vision-encoder-decoder": "gpt2", "vision-text-dual-encoder": "bert"}
 GENERAL_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
 
 
@@ -93,7 +95,7 @@ def types_of(model_type):
     """The type, then the types of its parts that may read text."""
     top = special_tokens.config_class(model_type)
     parts = special_tokens.parts_of(top)
-    found = [model_type]
+    found = [model_type, *([TEXT_PARTS[model_type]] if model_type in TEXT_PARTS else [])]
     for name in sorted(parts, key=lambda part: "text" not in part):
         kind = getattr(parts[name], "model_type", "")
         if kind and kind not in found and "vision" not in name and "audio" not in name:

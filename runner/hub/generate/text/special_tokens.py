@@ -78,10 +78,11 @@ def parts_of(cls):
 
 
 def has_vocabulary(model_type):
-    """Whether its config, or a part of it for text, counts tokens."""
+    """Whether its config, or a part of it that is for text, counts tokens."""
     top = config_class(model_type)
-    classes = [top, *(cls for name, cls in parts_of(top).items() if "text" in name)] if top else []
-    return any("vocab_size" in inspect.signature(cls.__init__).parameters for cls in classes if inspect.isclass(cls))
+    found = parts_of(top) if top else {}
+    classes = [top, *(cls for name, cls in found.items() if not re.search(r"vision|audio|image|speech|vq", name))] if top else []
+    return "text_config" in found or any("vocab_size" in inspect.signature(cls.__init__).parameters for cls in classes if inspect.isclass(cls))
 
 
 def model_folder(model_type):

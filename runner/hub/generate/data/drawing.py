@@ -7,8 +7,8 @@ import io
 import random
 import re
 
-from . import pieces
-from .common import seed_of
+from ..common import seed_of
+from ..text import pieces
 
 COCO = (640, 480)  # the size of most of COCO's pictures, which tests of vision read
 PAGE = (600, 800)

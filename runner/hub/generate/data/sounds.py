@@ -11,7 +11,7 @@ import random
 import sys
 import wave
 
-from .common import seed_of
+from ..common import seed_of
 
 RATE = 16000  # that of most speech models
 SECONDS = 3.0

@@ -7,8 +7,9 @@ import io
 import json
 import re
 
-from . import drawing, pieces, sounds, video
-from .common import seed_of
+from ..common import seed_of
+from ..text import pieces
+from . import drawing, sounds, video
 
 TYPES = {
     "json": "application/json", "jsonl": "application/x-ndjson", "txt": "text/plain", "md": "text/markdown", "csv": "text/csv",

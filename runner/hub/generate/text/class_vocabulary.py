@@ -78,9 +78,10 @@ def without_vocabulary(cls, defaults):
     try:
         return cls()
     except Exception:
-        tokens = list(dict.fromkeys(defaults.values()))
+        # Pegasus's looks for <unk> from the second place on.
+        tokens = sorted(dict.fromkeys(defaults.values()), key=lambda token: token == defaults.get("unk_token"))
         try:
-            return cls(vocab=[("", 0.0), *((token, 0.0) for token in tokens)])
+            return cls(vocab=[(token, 0.0) for token in tokens])
         except TypeError:
             return cls(vocab=numbered(tokens), merges=[])
 

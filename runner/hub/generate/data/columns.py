@@ -7,8 +7,9 @@ kind, or a mapping of names to kinds. Not here: which dataset has which columns 
 import random
 import re
 
-from . import drawing, pieces, sounds
-from .common import seed_of
+from ..common import seed_of
+from ..text import pieces
+from . import drawing, sounds
 
 # The first pattern that a column's name matches says its kind, where only the tests' source names it.
 BY_NAME = (

@@ -53,7 +53,11 @@ def facts(tokenizer, model_type, problems):
 
 def size(tokenizer):
     """len() of a tokenizer makes a table, of a million code points for some."""
-    return tokenizer.vocab_size if tokenizer.vocab_size > 100_000 else len(tokenizer)
+    if tokenizer.vocab_size > 100_000:
+        return tokenizer.vocab_size
+    # M2M100 numbers its languages behind the tokens that it counts.
+    others = [number for name in ("lang_token_to_id", "lang_code_to_id") for number in (getattr(tokenizer, name, None) or {}).values()]
+    return max([len(tokenizer), *(number + 1 for number in others if isinstance(number, int))])
 
 
 def classes_of(model_type, want):

@@ -117,7 +117,7 @@ def mapped_names(kind):
 
 
 def declared_names(model_type):
-    """Names that the type's processor declares in transformers 4. That of CTC models takes letters."""
+    """Names that the type's processor declares in transformers 4. A processor of CTC models takes letters."""
     from transformers.models.auto.processing_auto import PROCESSOR_MAPPING_NAMES
 
     processor = PROCESSOR_MAPPING_NAMES.get(model_type)

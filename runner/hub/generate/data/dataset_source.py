@@ -22,7 +22,7 @@ MOST = 400_000  # characters of source read for one dataset: more would only say
 
 
 class Use:
-    """What the source does with one dataset."""
+    """All that the source does with one dataset."""
 
     def __init__(self):
         self.configs, self.splits, self.columns, self.files = {}, {}, {}, {}

@@ -35,7 +35,7 @@ def mode_of(name):
 
 
 def picture(name, size=None, mode=None, classes=8):
-    """A Pillow image. Of a mask, pixels are numbers of classes."""
+    """A Pillow image. The pixels of a mask are numbers of classes."""
     size, mode = size or size_of(name), mode or mode_of(name)
     if MASKS.search(name):
         return mask(name, size, classes)

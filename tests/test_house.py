@@ -46,6 +46,7 @@ ARROWS = {
     "runner/site": {"archive", "store", "analysis", "reports", "display", "base"},
     "runner/run": {"device_choice", "compare", "site", "config", "suites", "prepare", "plan", "exec", "archive", "store", "analysis", "parsers", "reports",
                    "display", "base"},
+    "runner/hub": {"suites", "base"},
     "runner/scan": {"run", "config", "prepare", "archive", "store", "analysis", "parsers", "reports", "base"},
     "runner/porting": {"scan", "run", "config", "archive", "store", "reports", "display", "base"},
     "runner/cluster": {"run", "slurm", "config", "suites", "prepare", "plan", "exec", "archive", "store", "analysis", "display", "base"},

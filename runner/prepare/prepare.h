@@ -61,6 +61,7 @@ struct Share {
     fs::path prepare;  // probe.py, unpack.py
     fs::path shims;    // prebuilt shims; may be missing
     fs::path slurm;    // scripts that Slurm starts
+    fs::path hub;      // programs of the hub: upstream.py, child, generate
 };
 
 struct Prepared {

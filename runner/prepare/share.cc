@@ -14,8 +14,8 @@ Expected<Share> find_share() {
     if (!fs::is_directory(share / "harness", error))
         return fail(ErrorKind::environment, "the data files of the runner are missing",
                     "reinstall the runner", share.string());
-    return Share{share / "harness", share / "shim",  share / "suites",
-                 share / "prepare", share / "shims", share / "slurm"};
+    return Share{share / "harness", share / "shim",  share / "suites", share / "prepare",
+                 share / "shims",   share / "slurm", share / "hub"};
 }
 
 fs::path find_suite(const std::string& name, const Share& share) {

@@ -46,14 +46,15 @@ ARROWS = {
     "runner/site": {"archive", "store", "analysis", "reports", "display", "base"},
     "runner/run": {"device_choice", "compare", "site", "config", "suites", "prepare", "plan", "exec", "archive", "store", "analysis", "parsers", "reports",
                    "display", "base"},
-    "runner/hub": {"suites", "base"},
+    "runner/http": {"base"},
+    "runner/hub": {"http", "exec", "suites", "base"},
     "runner/scan": {"run", "config", "prepare", "archive", "store", "analysis", "parsers", "reports", "base"},
     "runner/porting": {"scan", "run", "config", "archive", "store", "reports", "display", "base"},
     "runner/cluster": {"run", "slurm", "config", "suites", "prepare", "plan", "exec", "archive", "store", "analysis", "display", "base"},
     "runner/nightly": {"cluster", "site", "compare", "run", "config", "suites", "prepare", "exec", "archive", "store", "analysis", "display",
                        "base"},
-    "runner/serve": {"compare", "site", "run", "archive", "display", "reports", "store", "base"},
-    "runner/cli": {"serve", "nightly", "porting", "scan", "cluster", "compare", "site", "run", "config", "suites", "prepare", "slurm", "plan", "exec", "archive", "store", "analysis", "import", "parsers", "reports", "display",
+    "runner/serve": {"http", "compare", "site", "run", "archive", "display", "reports", "store", "base"},
+    "runner/cli": {"http", "hub", "serve", "nightly", "porting", "scan", "cluster", "compare", "site", "run", "config", "suites", "prepare", "slurm", "plan", "exec", "archive", "store", "analysis", "import", "parsers", "reports", "display",
                    "base"},
 }
 LIBRARIES = list(ARROWS)

@@ -15,12 +15,12 @@
 #include "runner/base/clock.h"
 #include "runner/base/error.h"
 #include "runner/base/files/fs.h"
-#include "runner/serve/body.h"
+#include "runner/http/body.h"
 
 namespace compat::serve {
 
 struct Part {
-    SharedText gzip;
+    http::SharedText gzip;
     std::uint64_t size = 0;  // uncompressed
     std::string etag;
 };

@@ -18,11 +18,13 @@
 #include "runner/compare/baseline.h"
 #include "runner/display/device_lines.h"
 #include "runner/run/reporting/reporting.h"
-#include "runner/serve/address.h"
+#include "runner/http/address.h"
 #include "runner/site/read_site.h"
 #include "runner/store/comparable.h"
 
 namespace compat::serve {
+
+using http::encoded_component;
 
 namespace {
 

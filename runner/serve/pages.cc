@@ -10,17 +10,23 @@
 
 #include "reports/html/page.h"
 #include "reports/markdown/text.h"
-#include "runner/serve/address.h"
+#include "runner/base/files/fd.h"
+#include "runner/http/file_response.h"
 #include "runner/serve/run_files.h"
 
 namespace compat::serve {
+
+using http::components_of;
+using http::encoded_component;
+using http::text_body;
+using http::unzipped_body;
 
 namespace {
 
 using Components = std::vector<std::string>;
 
-constexpr unsigned kOk = 200, kPartial = 206, kFound = 302, kNotModified = 304, kBadRequest = 400,
-                   kNotFound = 404, kUnsatisfiable = 416, kServerError = 500;
+constexpr unsigned kFound = 302, kNotModified = 304, kBadRequest = 400, kNotFound = 404,
+                   kServerError = 500;
 constexpr std::string_view kParts = "parts";
 constexpr std::string_view kSite = "site";  // begins the addresses of a site's files
 constexpr std::string_view kHtml = "text/html; charset=utf-8";
@@ -83,10 +89,6 @@ Response not_found(std::string_view what, std::string_view advice = {}) {
 
 Response no_such_page() { return not_found("There is no such page."); }
 
-bool has_etag(const std::string& if_none_match, const std::string& etag) {
-    return if_none_match == "*" || if_none_match.find(etag) != std::string::npos;
-}
-
 Response part_response(const Request& request, const Part& part, std::string_view type,
                        bool is_live) {
     Response response;
@@ -94,7 +96,7 @@ Response part_response(const Request& request, const Part& part, std::string_vie
                         {"Cache-Control", is_live ? "no-store" : "no-cache"}};
     if (!is_live) {
         response.headers.emplace_back("ETag", part.etag);
-        if (has_etag(request.if_none_match, part.etag)) {
+        if (http::has_etag(request.if_none_match, part.etag)) {
             response.status = kNotModified;
             response.type.clear();
             return response;
@@ -234,29 +236,15 @@ Response Pages::file(const Request& request, const Components& path) {
     if (!folder) return refusal_of(folder.error());
     const auto open = open_below(*folder, std::span(path).subspan(2));
     if (!open) return text_response(kNotFound, "not found");
-    const auto range = range_of(request.range, open->size);
-    const ByteRange sent = range.value_or(ByteRange{0, open->size});
-    Response response;
-    response.body = file_body(open->fd, sent.first, sent.size);
-    const std::string etag = fmt::format("\"{:x}-{:x}\"", open->size, open->changed);
-    response.headers = {{"Accept-Ranges", "bytes"},
-                        {"Cache-Control", "no-cache"},
-                        {"ETag", etag},
-                        {"Content-Security-Policy", std::string(kFilePolicy)}};
-    response.type = type_of(path.back());
-    if (has_etag(request.if_none_match, etag)) {
-        response.status = kNotModified;
-        response.body.reset();
-    } else if (range && sent.size == 0) {
-        response.status = kUnsatisfiable;
-        response.headers.emplace_back("Content-Range", fmt::format("bytes */{}", open->size));
-    } else if (range) {
-        response.status = kPartial;
-        response.headers.emplace_back(
-            "Content-Range",
-            fmt::format("bytes {}-{}/{}", sent.first, sent.first + sent.size - 1, open->size));
-    }
-    return response;
+    return http::file_response(
+        request,
+        {open->size,
+         fmt::format("\"{:x}-{:x}\"", open->size, open->changed),
+         std::string(type_of(path.back())),
+         {{"Cache-Control", "no-cache"}, {"Content-Security-Policy", std::string(kFilePolicy)}},
+         [fd = std::make_shared<Fd>(open->fd)](http::ByteRange range) {
+             return http::file_body(fd->release(), range.first, range.size);
+         }});
 }
 
 }  // namespace compat::serve

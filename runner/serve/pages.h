@@ -1,5 +1,5 @@
 // The content of each address of a server: pages, their parts, and the files of runs. Reads in
-// threads of its own, so that the server's thread never waits. Not for HTTP (http_server.h) nor for
+// threads of its own, so that the server's thread never waits. Not for HTTP (runner/http) nor for
 // how a page is made (page_makers.h).
 #pragma once
 
@@ -11,11 +11,15 @@
 #include <vector>
 
 #include "runner/base/files/fs.h"
-#include "runner/serve/http_server.h"
+#include "runner/http/http_server.h"
 #include "runner/serve/page_cache.h"
 #include "runner/serve/page_makers.h"
 
 namespace compat::serve {
+
+using http::Request;
+using http::Respond;
+using http::Response;
 
 class Pages {
   public:

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "runner/base/files/file_below.h"
-#include "runner/serve/address.h"
+#include "runner/http/address.h"
 
 namespace compat::serve {
 
@@ -23,7 +23,7 @@ std::optional<OpenFile> open_below(const fs::path& folder,
                                    std::span<const std::string> components) {
     FileBelow file(folder, {});
     for (const std::string& component : components) {
-        if (!is_file_name(component)) return {};
+        if (!http::is_file_name(component)) return {};
         file.name /= component;
     }
     auto fd = open_file(file);

@@ -150,7 +150,7 @@ TEST(MakePart, CanBeReadCompressedAndNot) {
     const Part part = make_part(text);
     EXPECT_LT(part.gzip->size(), text.size());
     std::string read;
-    const auto body = unzipped_body(part.gzip, part.size);
+    const auto body = http::unzipped_body(part.gzip, part.size);
     EXPECT_EQ(body->size(), text.size());
     for (std::string_view piece = body->next(); !piece.empty(); piece = body->next()) read += piece;
     EXPECT_EQ(read, text);

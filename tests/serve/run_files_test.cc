@@ -6,13 +6,13 @@
 
 #include <vector>
 
-#include "runner/serve/body.h"
+#include "runner/http/body.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat::serve {
 namespace {
 
-std::string read(Body& body) {
+std::string read(http::Body& body) {
     std::string text;
     for (std::string_view piece = body.next(); !piece.empty(); piece = body.next()) text += piece;
     return text;
@@ -23,7 +23,7 @@ class RunFiles : public testing::Test {
     // "<none>": there is no such file.
     std::string read(const std::vector<std::string>& components) const {
         const auto file = open_below(tree.root() / "run", components);
-        return file ? serve::read(*file_body(file->fd, 0, file->size)) : "<none>";
+        return file ? serve::read(*http::file_body(file->fd, 0, file->size)) : "<none>";
     }
     test::TempTree tree;
 };
@@ -64,7 +64,7 @@ TEST_F(RunFiles, GiveTheBytesOfARange) {
     const std::vector<std::string> path{"file"};
     const auto file = open_below(tree.root() / "run", path);
     ASSERT_TRUE(file);
-    const auto body = file_body(file->fd, 1, file->size - 1);
+    const auto body = http::file_body(file->fd, 1, file->size - 1);
     EXPECT_EQ(body->size(), text.size() + 2);
     EXPECT_EQ(serve::read(*body), text.substr(1) + "end");
 }

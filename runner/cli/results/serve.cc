@@ -7,7 +7,7 @@
 #include "runner/cli/options/checks.h"
 #include "runner/cli/results.h"
 #include "runner/display/output.h"
-#include "runner/serve/http_server.h"
+#include "runner/http/http_server.h"
 #include "runner/serve/pages.h"
 
 namespace compat::cli {
@@ -26,7 +26,7 @@ Expected<ExitCode> serve_results(const ServeOptions& options,
                                  const config::Invocation& invocation) {
     TRY(reports::can_write_html());
     const auto results = TRY(open_existing(invocation));
-    auto server = TRY(serve::HttpServer::listen(options.host, options.port));
+    auto server = TRY(http::HttpServer::listen(options.host, options.port));
     serve::Pages pages(results.folder, [](const Error& error) {
         print(stderr, "runner: {}\n", printable(to_line(error)));
     });
@@ -36,7 +36,7 @@ Expected<ExitCode> serve_results(const ServeOptions& options,
               "note: everybody who reaches this address can read the results: logs, sources, "
               "settings\n");
     print(stderr, "Press Ctrl+C to stop.\n");
-    server.run([&pages](serve::Request request, serve::Respond respond) {
+    server.run([&pages](http::Request request, http::Respond respond) {
         pages.answer(std::move(request), std::move(respond));
     });
     // A long query cannot be interrupted. Nothing is written, so that nothing is lost.

@@ -1,6 +1,6 @@
-// An HTTP/1.1 server for reading: GET and HEAD, the Host header checked, and limits that keep slow
-// and many clients from harming others. One thread serves all connections. Not for what it answers
-// (pages.h), and not for TLS or a public network.
+// An HTTP/1.1 server for reading: GET, HEAD and small POSTs, the Host header checked, and limits
+// that keep slow, many and hostile clients from harming others. One thread serves all connections.
+// Not for what it answers (runner/serve, runner/hub), and not for TLS or a public network.
 #pragma once
 
 #include <chrono>
@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "runner/base/error.h"
-#include "runner/serve/body.h"
+#include "runner/base/files/fd.h"
+#include "runner/http/body.h"
 
-namespace compat::serve {
+namespace compat::http {
 
 // docs/guide/serving.md lists these.
 struct ServerLimits {
@@ -23,14 +24,22 @@ struct ServerLimits {
     std::chrono::milliseconds idle{60'000};     // from an answer to the next request
     // An answer of N bytes may take `request` and the time for N bytes at this rate.
     std::uint64_t least_bytes_per_second = 64 << 10;
-    std::size_t connections = 1024;  // at once; further ones wait until one ends
+    std::size_t connections = 1024;        // at once; further ones wait until one ends
+    std::size_t adopted_connections = 64;  // of each adopted socket; fewer where there are many
+    std::uint64_t body_bytes = 0;          // of a POST; 0: none is allowed
 };
+
+enum class Method { get, head, post };
 
 struct Request {
     std::string target;  // path and query, as they were sent
     std::string range;   // headers; empty: not sent
     std::string if_none_match;
     bool accepts_gzip = false;
+    Method method = Method::get;
+    std::string body{};  // of a POST
+    std::string content_type{};
+    std::string authorization{};  // a secret
 };
 
 struct Response {
@@ -43,7 +52,11 @@ struct Response {
 
 using Respond = std::function<void(Response)>;
 // Calls `respond` once, from any thread, while the server lives, at once or later. Must not block.
+// An exception of it is answered 500.
 using Handler = std::function<void(Request, Respond)>;
+
+// A server that runs beside others in a process leaves signals to them.
+enum class EndBy { signals, stop_alone };
 
 class HttpServer {
   public:
@@ -59,15 +72,19 @@ class HttpServer {
     [[nodiscard]] bool is_loopback() const;
     [[nodiscard]] std::string url() const;  // "http://127.0.0.1:8737/"
 
+    // Accepts on a further listening TCP socket too, also one of another network namespace, until
+    // the returned value dies. From any thread. Empty: it is no such socket.
+    [[nodiscard]] std::shared_ptr<void> adopt(Fd listening);
+
     // Until SIGINT, SIGTERM or SIGHUP, or `stop`. Answers that are being sent may end within 500
     // ms.
-    void run(Handler handler);
+    void run(Handler handler, EndBy end_by = EndBy::signals);
     void stop();  // from any thread
 
   private:
     class Impl;
-    explicit HttpServer(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    explicit HttpServer(std::shared_ptr<Impl> impl);
+    std::shared_ptr<Impl> impl_;
 };
 
-}  // namespace compat::serve
+}  // namespace compat::http

@@ -1,4 +1,4 @@
-#include "runner/serve/body.h"
+#include "runner/http/body.h"
 
 #include <unistd.h>
 #include <zlib.h>
@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-namespace compat::serve {
+namespace compat::http {
 
 namespace {
 
@@ -79,6 +79,16 @@ class FileBody : public Body {
     std::array<char, kPieceBytes> piece_;
 };
 
+class NoBody : public Body {
+  public:
+    explicit NoBody(std::uint64_t size) : size_(size) {}
+    [[nodiscard]] std::uint64_t size() const override { return size_; }
+    [[nodiscard]] std::string_view next() override { return {}; }
+
+  private:
+    std::uint64_t size_;
+};
+
 }  // namespace
 
 std::unique_ptr<Body> text_body(SharedText text) {
@@ -93,8 +103,10 @@ std::unique_ptr<Body> unzipped_body(SharedText gzip, std::uint64_t size) {
     return std::make_unique<UnzippedBody>(std::move(gzip), size);
 }
 
+std::unique_ptr<Body> no_body(std::uint64_t size) { return std::make_unique<NoBody>(size); }
+
 std::unique_ptr<Body> file_body(int fd, std::uint64_t first, std::uint64_t size) {
     return std::make_unique<FileBody>(fd, first, size);
 }
 
-}  // namespace compat::serve
+}  // namespace compat::http

@@ -1,5 +1,5 @@
 // Addresses of requests, as text: a path's components, decoded strictly; which Host headers are
-// ours; a range of bytes. Not for what is at an address (pages.h).
+// ours; a range of bytes. Not for what is at an address (runner/serve, runner/hub).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace compat::serve {
+namespace compat::http {
 
 // Decodes %XX. Empty: a "%" without two hexadecimal digits, or a NUL.
 [[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
@@ -45,4 +45,4 @@ struct ByteRange {
 // file has size 0.
 [[nodiscard]] std::optional<ByteRange> range_of(std::string_view header, std::uint64_t size);
 
-}  // namespace compat::serve
+}  // namespace compat::http

@@ -1,5 +1,5 @@
 // With real sockets and short limits. The installed program's limits: tests/e2e/test_serve.py.
-#include "runner/serve/http_server.h"
+#include "runner/http/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <boost/asio/write.hpp>
 #include <thread>
 
-namespace compat::serve {
+namespace compat::http {
 namespace {
 
 namespace asio = boost::asio;
@@ -211,4 +211,4 @@ TEST(HttpListen, SaysWhatToDoAboutAPortInUse) {
 }
 
 }  // namespace
-}  // namespace compat::serve
+}  // namespace compat::http

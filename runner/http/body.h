@@ -1,5 +1,5 @@
 // The bytes of an answer, read piece by piece while they are sent: a connection needs one piece in
-// memory, however large the answer is. Not for which answer is sent (pages.h).
+// memory, however large the answer is. Not for which answer is sent (runner/serve, runner/hub).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace compat::serve {
+namespace compat::http {
 
 class Body {
   public:
@@ -24,7 +24,9 @@ using SharedText = std::shared_ptr<const std::string>;
 [[nodiscard]] std::unique_ptr<Body> text_body(std::string text);
 // `gzip` uncompressed; `size`: of the uncompressed text.
 [[nodiscard]] std::unique_ptr<Body> unzipped_body(SharedText gzip, std::uint64_t size);
+// For an answer without its body (HEAD): has a size and no piece.
+[[nodiscard]] std::unique_ptr<Body> no_body(std::uint64_t size);
 // `size` bytes of an open file from `first` on. Closes `fd`.
 [[nodiscard]] std::unique_ptr<Body> file_body(int fd, std::uint64_t first, std::uint64_t size);
 
-}  // namespace compat::serve
+}  // namespace compat::http

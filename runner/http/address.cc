@@ -1,4 +1,4 @@
-#include "runner/serve/address.h"
+#include "runner/http/address.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <charconv>
 
-namespace compat::serve {
+namespace compat::http {
 
 namespace {
 
@@ -141,4 +141,4 @@ std::optional<ByteRange> range_of(std::string_view header, std::uint64_t size) {
     return ByteRange{*from, to ? std::min(most - 1, *to - *from) + 1 : most};
 }
 
-}  // namespace compat::serve
+}  // namespace compat::http

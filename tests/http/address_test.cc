@@ -1,9 +1,9 @@
-#include "runner/serve/address.h"
+#include "runner/http/address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace compat::serve {
+namespace compat::http {
 namespace {
 
 using testing::ElementsAre;
@@ -102,4 +102,4 @@ TEST(RangeOf, ReadsOneRange) {
 }
 
 }  // namespace
-}  // namespace compat::serve
+}  // namespace compat::http

@@ -1,0 +1,108 @@
+#include "runner/hub/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace compat::hub {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(HubNames, LeadNowhereElse) {
+    for (const char* good : {"gpt2", "org/name", "a.b/c-d_e", "facebook/opt-125m"})
+        EXPECT_TRUE(is_repository_name(good)) << good;
+    for (const char* bad :
+         {"", "/", "a/", "/a", "..", "a/..", "../a", "a/b/c", "a b", "a\n", "ä/b"})
+        EXPECT_FALSE(is_repository_name(bad)) << bad;
+    EXPECT_FALSE(is_repository_name(std::string(97, 'a')));
+    for (const char* good : {"config.json", "a/b c/ü.txt", ".gitattributes", "..a"})
+        EXPECT_TRUE(is_path(good)) << good;
+    for (const char* bad : {"", "/etc/passwd", "a/../b", "..", ".", "a//b", "a/", "a\nb", "\xff"})
+        EXPECT_FALSE(is_path(bad)) << bad;
+    EXPECT_FALSE(is_path(std::string("a\0b", 3)));
+    EXPECT_TRUE(is_revision("refs/convert/parquet"));
+    EXPECT_FALSE(is_revision(""));
+    EXPECT_FALSE(is_revision("a\r\nX: 1"));
+}
+
+TEST(HubAddress, IsKeptWithoutSecrets) {
+    const std::vector<std::pair<const char*, const char*>> rows{
+        {"https://Example.org/a?b=1", "https://example.org/a?b=1"},
+        {"https://example.org", "https://example.org/"},
+        {"HTTP://u:secret@example.org:8080/a#f", "http://example.org:8080/a"},
+        {"https://cdn.example.org/x?Expires=1&Policy=abc&Signature=def&Key-Pair-Id=K&v=2",
+         "https://cdn.example.org/x?v=2"},
+        {"https://s3/x?X-Amz-Signature=1&X-Amz-Credential=2", "https://s3/x"},
+        {"https://h/x?token=hf_abc&download=true&api_key=1", "https://h/x?download=true"},
+        {"ftp://h/x", ""},
+        {"file:///etc/passwd", ""},
+        {"https:///x", ""},
+        {"no address", ""},
+    };
+    for (const auto& [url, key] : rows) EXPECT_EQ(address_key(url), key) << url;
+}
+
+TEST(HubAddress, IsItsOwnKey) {
+    const std::string key = address_key("https://u@H.org/a?x=1&sig=2#f");
+    EXPECT_EQ(address_key(key), key);
+}
+
+Repository repository(std::string name, std::string commit, std::vector<std::string> revisions) {
+    Repository one;
+    one.name = std::move(name);
+    one.commit = std::move(commit);
+    one.revisions = std::move(revisions);
+    return one;
+}
+
+TEST(HubCatalog, FindsByRevisionCommitAndAlias) {
+    const std::string commit(40, 'a');
+    Catalog catalog;
+    Repository one = repository("openai/gpt2", commit, {"main"});
+    one.aliases = {"gpt2"};
+    catalog.merge(one);
+    EXPECT_TRUE(catalog.find(Kind::model, "gpt2", "main"));
+    EXPECT_TRUE(catalog.find(Kind::model, "openai/gpt2", commit));
+    EXPECT_FALSE(catalog.find(Kind::dataset, "gpt2", "main"));
+    EXPECT_FALSE(catalog.find(Kind::model, "gpt2", "v1"));
+    EXPECT_TRUE(catalog.find_any(Kind::model, "gpt2"));
+}
+
+TEST(HubCatalog, AddsAndKeeps) {
+    const std::string commit(40, 'a');
+    Catalog catalog;
+    Repository one = repository("a/b", commit, {"main"});
+    one.files["x"] = {"x", 1, std::string(40, '0'), std::string(64, '1'), false, true};
+    catalog.merge(one);
+    Repository again = repository("a/b", commit, {"v1"});
+    again.files["x"] = {"x", 1, std::string(40, '0'), "", false, false};  // only listed
+    again.files["y"] = {"y", 2, std::string(40, '2'), "", false, false};
+    catalog.merge(again);
+    ASSERT_EQ(catalog.repositories().size(), 1U);
+    const Repository& merged = catalog.repositories()[0];
+    EXPECT_THAT(merged.revisions, ElementsAre("main", "v1"));
+    EXPECT_TRUE(merged.files.at("x").is_kept);
+    EXPECT_FALSE(merged.files.at("y").is_kept);
+}
+
+TEST(HubCatalog, MovesABranchToTheNewerCommit) {
+    Catalog catalog;
+    catalog.merge(repository("a/b", std::string(40, 'a'), {"main", "v1"}));
+    catalog.merge(repository("a/b", std::string(40, 'b'), {"main"}));
+    EXPECT_EQ(catalog.find(Kind::model, "a/b", "main")->commit, std::string(40, 'b'));
+    EXPECT_EQ(catalog.find(Kind::model, "a/b", "v1")->commit, std::string(40, 'a'));
+}
+
+TEST(HubCatalog, ForgetsThatARepositoryWasAbsent) {
+    Catalog catalog;
+    Repository absent = repository("a/b", "", {"main"});
+    absent.status = 404;
+    catalog.merge(absent);
+    EXPECT_FALSE(catalog.find_any(Kind::model, "a/b"));
+    catalog.merge(repository("a/b", std::string(40, 'a'), {"main"}));
+    EXPECT_EQ(catalog.repositories().size(), 1U);
+    EXPECT_EQ(catalog.find(Kind::model, "a/b", "main")->status, 200U);
+}
+
+}  // namespace
+}  // namespace compat::hub

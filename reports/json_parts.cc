@@ -242,6 +242,8 @@ Json leaked_json(const LeakedView& p) {
 
 Json writes_json(const WrittenFiles& writes) { return writes; }
 
+Json hub_use_json(const std::optional<HubUse>& use) { return use ? Json(*use) : Json(nullptr); }
+
 nlohmann::ordered_json attribution_json(const std::optional<AttributionView>& a) {
     if (!a) return nullptr;
     return {{"cause", a->cause},

@@ -52,6 +52,7 @@ void test_members(JsonText& to, const CaseView& test);
 [[nodiscard]] nlohmann::ordered_json load_failure_json(const LoadFailureView& failure);
 [[nodiscard]] nlohmann::ordered_json leaked_json(const LeakedView& process);
 [[nodiscard]] nlohmann::ordered_json writes_json(const WrittenFiles& writes);
+[[nodiscard]] nlohmann::ordered_json hub_use_json(const std::optional<HubUse>& use);
 [[nodiscard]] nlohmann::ordered_json expectations_json(const ExpectationsView& expectations);
 [[nodiscard]] nlohmann::ordered_json blind_spot_json(const BlindSpot& spot);
 [[nodiscard]] nlohmann::ordered_json first_step_json(const FirstStep& step);

@@ -280,6 +280,7 @@ class ModelBuilder::Impl {
         view.imported = info.rerun_argv.empty();
         view.part = describe_subset(info.subset);
         if (run.end) view.writes = run.end->writes;
+        if (run.end) view.hub_use = run.end->hub;
         view.command = shell_quoted(info.argv);
         view.selection = info.shard.empty() ? info.plan : info.plan + " " + info.shard;
         return view;

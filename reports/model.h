@@ -23,6 +23,7 @@
 #include "runner/base/clock.h"
 #include "runner/base/files/fs.h"
 #include "runner/base/isolation/written_files.h"
+#include "runner/base/run/hub_use.h"
 #include "runner/base/run/run_info.h"
 #include "runner/base/secrets.h"
 
@@ -270,6 +271,7 @@ struct RunView : RunInfo {
     bool imported = false;               // results of another runner: we cannot run them again
     std::string part;                    // "only a.py -k add, options -x"; empty: the whole suite
     std::vector<WrittenFiles> writes{};  // by tests of an isolated run, into folders of the run
+    std::optional<HubUse> hub_use{};     // of a run with a local hub
     std::string command;                 // the command line, quoted
     std::string selection;               // equal for runs that select equal tests
 };

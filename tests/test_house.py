@@ -44,7 +44,7 @@ ARROWS = {
     "runner/display": {"device_choice", "exec", "reports", "analysis", "parsers", "base"},
     "runner/compare": {"archive", "store", "analysis", "reports", "display", "base"},
     "runner/site": {"archive", "store", "analysis", "reports", "display", "base"},
-    "runner/run": {"device_choice", "compare", "site", "config", "suites", "prepare", "plan", "exec", "archive", "store", "analysis", "parsers", "reports",
+    "runner/run": {"device_choice", "compare", "site", "hub", "config", "suites", "prepare", "plan", "exec", "archive", "store", "analysis", "parsers", "reports",
                    "display", "base"},
     "runner/http": {"base"},
     "runner/hub": {"http", "exec", "suites", "base"},

@@ -52,6 +52,7 @@ class JsonReport : public Renderer {
                        {"redirections", list_of(model.redirections, redirection_json)},
                        {"collectives", collectives_json(model.collectives)},
                        {"writes", list_of(model.run.writes, writes_json)},
+                       {"hub", hub_use_json(model.run.hub_use)},
                        {"leaked_processes", list_of(model.leaked_processes, leaked_json)}}) +
               ",\n \"modules\": [");
     }

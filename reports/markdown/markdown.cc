@@ -127,6 +127,7 @@ std::vector<Item> environment(const RunView& run) {
     if (!run.imported) add("fallback", run.fallback ? "on" : "off");
     if (run.isolation != "off")
         add("isolation", run.isolation + (run.network ? "" : ", without a network"));
+    if (run.hub != "off") add("hub", run.hub);
     add("part of the suite", run.part);
     add("command", run.command);
     const auto fingerprint = nlohmann::ordered_json::parse(run.fingerprint);

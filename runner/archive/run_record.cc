@@ -149,6 +149,7 @@ void apply_line(const Json& line, RunRecord& into) {
                         count.get<std::int64_t>();
         fields_of_end(end, JsonReader{line});
         if (line.contains("writes")) line["writes"].get_to(end.writes);
+        if (line.contains("hub")) line["hub"].get_to(end.hub.emplace());
         for (const Json& mismatch : line.at("mismatches"))
             end.mismatches.push_back({mismatch.at(0), mismatch.at(1)});
         into.ends.push_back(time);
@@ -229,6 +230,7 @@ Expected<void> record_end(const fs::path& folder, const store::RunEnd& end,
     Json json;
     fields_of_end(end, JsonWriter{json});
     json["writes"] = end.writes;
+    if (end.hub) json["hub"] = *end.hub;
     json["mismatches"] = Json::array();
     for (const auto& mismatch : end.mismatches)
         json["mismatches"].push_back(Json::array({mismatch.module, mismatch.message}));

@@ -219,6 +219,7 @@ store::RunEnd end_of(const ShardsOfRun& shards) {
         end.accounting_closed = end.accounting_closed && its.accounting_closed;
         end.mismatches.insert(end.mismatches.end(), its.mismatches.begin(), its.mismatches.end());
         add_writes(end.writes, its.writes);
+        if (its.hub) add_use(end.hub ? *end.hub : end.hub.emplace(), *its.hub);
         if (end.not_run_reason.empty()) end.not_run_reason = its.not_run_reason;
         // Kept, not computed from the files: they do not hold --flaky-fails, names that no test
         // has, or trouble with the disk.

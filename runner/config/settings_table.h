@@ -53,6 +53,9 @@ enum class Setting {
     isolation,
     network,
     tmp_size,
+    hub,
+    hub_lock,
+    hub_max,
     name,
     expectations,
     progress,
@@ -138,7 +141,7 @@ inline constexpr std::string_view kSwitchWords = "on|off|true|false|1|0";
 inline constexpr std::string_view kNoFile = "none";
 
 // clang-format off
-inline constexpr std::array<SettingRow, 57> kSettings{{
+inline constexpr std::array<SettingRow, 60> kSettings{{
     {Setting::jobs, "jobs", Type::number, "", 1, kMostJobs, "", "number of cores",
      "-j,--jobs", "COMPAT_JOBS", "", "jobs",
      "number of modules to run at once",
@@ -284,6 +287,20 @@ inline constexpr std::array<SettingRow, 57> kSettings{{
      "--tmp-size", "COMPAT_TMP_SIZE", "", "tmp_size",
      "limit of TMPDIR, in memory, for each process of a sandbox that runs a module",
      Heading::isolation},
+    {Setting::hub, "hub", Type::words, "off|replay|record|generate", 0, 0, "off", "",
+     "--hub", "COMPAT_HUB", "hub", "hub",
+     "models and datasets from a hub on this machine: recorded ones, those and what they lack from "
+     "the real hub, or generated ones",
+     Heading::environment},
+    {Setting::hub_lock, "hub lock", Type::path, "", 0, 0, "",
+     "`hub.lock.json` in the suite's folder; without suite.json in the results",
+     "--hub-lock", "COMPAT_HUB_LOCK", "hub_lock", "hub_lock",
+     "file that names what the hub has recorded",
+     Heading::environment},
+    {Setting::hub_max, "hub max", Type::size, "", 0, 0, "20G", "",
+     "--hub-max", "COMPAT_HUB_MAX", "", "hub_max",
+     "what a run with `--hub record` may fetch",
+     Heading::environment},
     {Setting::name, "name", Type::text, "", 0, 0, "", "the suite's name",
      "--name", "COMPAT_NAME", "", "name",
      "name of the series of runs, in run ids and in NAME@latest",

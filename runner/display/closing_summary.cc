@@ -161,6 +161,35 @@ void print_unused_device(const reports::RunView& run) {
     print("\n");
 }
 
+// "a, b and 3 more"
+std::string first_names(const std::vector<HubName>& names, std::int64_t all) {
+    constexpr std::size_t kShown = 3;
+    std::string words;
+    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
+        words += (i > 0 ? ", " : "") + printable(names[i].name);
+    const auto shown = static_cast<std::int64_t>(std::min(names.size(), kShown));
+    return all > shown ? fmt::format("{} and {} more", words, all - shown) : words;
+}
+
+void print_hub(const reports::RunView& run) {
+    constexpr std::size_t kShown = 3;
+    if (!run.hub_use) return;
+    const HubUse& use = *run.hub_use;
+    print("hub ({}): {}, {} of them generated, {} missing{}\n", run.hub,
+          counted(use.served, "name"), use.generated, use.missing,
+          use.bytes_fetched > 0
+              ? fmt::format("; {} fetched",
+                            format_size(static_cast<std::uint64_t>(use.bytes_fetched)))
+              : "");
+    if (use.missing > 0)
+        print("    missing: {}; {}\n", first_names(use.missing_names, use.missing),
+              run.hub == "replay"
+                  ? "`--hub record` with a network adds them, `--hub generate` makes some up"
+                  : "`runner hub explain NAME` says why");
+    for (std::size_t i = 0; i < std::min(use.problems.size(), kShown); ++i)
+        print("    {}: {}\n", printable(use.problems[i].name), printable(use.problems[i].why));
+}
+
 // Why the run's states are no verdicts, if they are none.
 void print_missing_verdict(const reports::ReportModel& model) {
     const auto refuses = [](const auto& site) { return !site.message.empty(); };
@@ -191,6 +220,7 @@ void print_causes(const reports::ReportModel& model) {
 void print_closing(const reports::ReportModel& model, const fs::path& report) {
     print_totals(model);
     print("devices: {}\n", device_sentence(model));
+    print_hub(model.run);
     print_expectations(model.expectations);
     if (const std::string words = reports::format_blind_spots(model.blind_spots); !words.empty())
         print("the counts do not say: {}\n", words);

@@ -164,7 +164,7 @@ Expected<PosixLauncher::Spawned> PosixLauncher::spawn_job(const Job& job, int ou
     if (!outer || *outer == 0) return outer.map([](int) { return Spawned{}; });
     its = Fd();
     processes_.add_helper(*outer);
-    auto init = SandboxInit::meet(std::move(ours), *outer, kSandboxStart);
+    auto init = SandboxInit::meet(*job.sandbox, std::move(ours), *outer, kSandboxStart);
     if (!init) {
         processes_.remove_helper(*outer);
         return cannot_start(job, init.error().message);

@@ -6,11 +6,14 @@
 // The init and the child talk to us over a SOCK_SEQPACKET socket. Both announce themselves
 // (`init`, `leader`), and the kernel adds their process ids as this process sees them. The child
 // begins on `go`. The init answers `wait` with `ended`, the status and usage of wait4(2), and the
-// files that are left in the sandbox's TMPDIR.
+// files that are left in the sandbox's TMPDIR. Where the sandbox listens on a port, `init` comes
+// with the listening socket.
 #pragma once
 
 #include <sys/resource.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +27,14 @@
 
 namespace compat::exec {
 
+// A port of each sandbox's own loopback on which somebody outside answers: the network of a sandbox
+// without one.
+struct SandboxPort {
+    std::uint16_t number = 0;
+    // Gets the listening socket before the child begins. What it returns dies with the sandbox.
+    std::function<std::shared_ptr<void>(Fd listening)> answer;
+};
+
 // Sandbox settings that the jobs of a run share.
 struct Sandbox {
     // Makes the namespaces. Then come the options for one of them, and what is run in them.
@@ -31,10 +42,11 @@ struct Sandbox {
     // Options of a server's: its children need a folder that can be written to, and make all of it
     // but their own read-only.
     std::vector<std::string> of_server;
-    std::vector<std::string> init;  // of the program that `kInitWord` makes an init
+    std::vector<std::string> init;  // the program and its words that make it an init (init_words)
     // For forked children (runner/harness/_compat_harness/namespaces.py), a JSON object: folders
     // that each has anew, and what stays visible in them.
     std::string forked;
+    std::optional<SandboxPort> port{};
 };
 
 // The variable with `Sandbox::forked`, for the zygote alone.
@@ -47,6 +59,9 @@ inline constexpr const char* kProcessesVariable = "COMPAT_SANDBOX_PROCESSES";
 inline constexpr std::string_view kHeldVariable = "COMPAT_HELD_";
 // `runner sandbox-init …`: no command for users.
 inline constexpr std::string_view kInitWord = "sandbox-init";
+
+// What makes `program` an init that listens on `port`; 0: on none. Its role follows.
+[[nodiscard]] std::vector<std::string> init_words(const fs::path& program, std::uint16_t port);
 
 // Where a sandbox shows its processes; null: this system has no sandboxes.
 [[nodiscard]] const char* process_folder();
@@ -78,7 +93,8 @@ class SandboxInit {
 
     // Waits until init and child have announced themselves. `outer`: the process that made the
     // namespaces, a child of ours; 0: none. Errors: spawn.
-    [[nodiscard]] static Expected<std::unique_ptr<SandboxInit>> meet(Fd socket, int outer,
+    [[nodiscard]] static Expected<std::unique_ptr<SandboxInit>> meet(const Sandbox& sandbox,
+                                                                     Fd socket, int outer,
                                                                      Milliseconds timeout);
     // Ends the namespace with all its processes, and reaps `outer`.
     ~SandboxInit();
@@ -95,11 +111,14 @@ class SandboxInit {
 
   private:
     SandboxInit() = default;
+    [[nodiscard]] Expected<void> listen(const Sandbox& sandbox, Fd listening);
+
     Fd socket_, process_;  // process_: the init's
+    std::shared_ptr<void> answering_;  // on the sandbox's port
     int leader_ = 0, pid_ = 0, outer_ = 0;
 };
 
 // The program of an init: `words` follow kInitWord. Returns its exit status.
-int run_sandbox_init(const std::vector<std::string>& words);
+int run_sandbox_init(std::vector<std::string> words);
 
 }  // namespace compat::exec

@@ -210,7 +210,7 @@ Expected<PosixLauncher::Spawned> ZygoteLauncher::fork(const Job& job, int output
     const int pid = number_after(answer, "forked");
     if (pid <= 0) return fork_failed(job, answer);
     if (!ours.valid()) return PosixLauncher::Spawned{pid};
-    auto init = SandboxInit::meet(std::move(ours), 0, zygote_.answer_timeout);
+    auto init = SandboxInit::meet(*job.sandbox, std::move(ours), 0, zygote_.answer_timeout);
     if (!init) return fork_failed(job, init.error().message);
     const int leader = (*init)->leader();
     return PosixLauncher::Spawned{leader, std::move(*init)};

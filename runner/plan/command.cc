@@ -1,5 +1,6 @@
 #include "runner/plan/command.h"
 
+#include <array>
 #include <map>
 
 #include "runner/base/device_kind.h"
@@ -35,8 +36,47 @@ std::string given(const suites::Suite& suite, const ChildSettings& settings,
     return value;
 }
 
-// Later steps win: inherited, ours, the suite's, the user's. Search paths are joined and not
-// replaced: without ours in front there would be no shim and no suite.
+const std::string kLoopback = "127.0.0.1";
+
+// They lead clients of a hub elsewhere: to caches of other runs, which have real weights, and to
+// hubs of their own.
+constexpr std::array<std::string_view, 13> kOtherHubs{"HF_HUB_CACHE",
+                                                      "HUGGINGFACE_HUB_CACHE",
+                                                      "HUGGINGFACE_ASSETS_CACHE",
+                                                      "HF_ASSETS_CACHE",
+                                                      "HF_XET_CACHE",
+                                                      "HF_MODULES_CACHE",
+                                                      "HF_DATASETS_CACHE",
+                                                      "HF_METRICS_CACHE",
+                                                      "HF_EVALUATE_CACHE",
+                                                      "TRANSFORMERS_CACHE",
+                                                      "PYTORCH_TRANSFORMERS_CACHE",
+                                                      "HF_HUB_ENABLE_HF_TRANSFER",
+                                                      "HF_TOKEN_PATH"};
+constexpr std::array<std::string_view, 3> kTokens{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN",
+                                                  "HUGGINGFACE_HUB_TOKEN"};
+
+void hide_other_hubs(Environment& env, const ChildHub& hub) {
+    if (hub.endpoint.empty()) return;
+    for (const auto name : kOtherHubs) env.erase(std::string(name));
+    for (const auto name : kTokens)
+        if (!hub.takes_tokens) env.erase(std::string(name));
+}
+
+void enter_hub(Environment& env, const ChildHub& hub) {
+    if (hub.endpoint.empty()) return;
+    hide_other_hubs(env, hub);
+    env["COMPAT_HUB_ENDPOINT"] = hub.endpoint;
+    env["HF_ENDPOINT"] = hub.endpoint;
+    env["HF_HOME"] = hub.home.string();
+    for (const char* offline : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"})
+        env[offline] = "0";
+    env["HF_HUB_DISABLE_XET"] = "1";
+    env["HF_HUB_DISABLE_TELEMETRY"] = "1";
+}
+
+// Later steps win: inherited, ours, the suite's, the hub's, the user's. Search paths are joined and
+// not replaced: without ours in front there would be no shim and no suite.
 Environment added(const suites::Suite& suite, const ChildSettings& settings,
                   const Environment& inherited) {
     const bool shim = !settings.shim_library.empty();
@@ -45,6 +85,7 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
 
     std::vector<std::string> python_path;
     if (shim) python_path.push_back(settings.activation.string());
+    python_path.push_back(settings.hub.activation.string());
     for (const auto& folder : suite.layout.pythonpath)
         python_path.push_back(folder == "." ? settings.root.string()
                                             : (settings.root / folder).lexically_normal().string());
@@ -87,9 +128,18 @@ Environment added(const suites::Suite& suite, const ChildSettings& settings,
     if (settings.threads > 0 && !inherited.contains("OMP_NUM_THREADS"))
         env["OMP_NUM_THREADS"] = std::to_string(settings.threads);
 
-    for (const Variables* variables : {&suite.env, &settings.from_user})
-        for (const auto& [name, value] : *variables)
+    const auto take = [&](const Variables& variables) {
+        for (const auto& [name, value] : variables)
             if (!python || (name != "PYTHONPATH" && name != "PATH")) env[name] = value;
+    };
+    take(suite.env);
+    enter_hub(env, settings.hub);
+    take(settings.from_user);
+    if (!settings.hub.endpoint.empty())
+        for (const char* name : {"NO_PROXY", "no_proxy"}) {
+            const std::string others = given(suite, settings, inherited, name);
+            env[name] = others.empty() ? kLoopback : others + "," + kLoopback;
+        }
     return env;
 }
 
@@ -100,6 +150,9 @@ Environment whole(const suites::Suite& suite, const ChildSettings& settings,
     // Off even if the runner itself was started with the shim.
     if (!shim) env.erase("ACTIVATE_TORCH_DEVICE");
     env.erase("TORCHDEVICE_TEST");  // a test that started the runner itself
+    for (const char* outer : {"COMPAT_HUB_ENDPOINT", "COMPAT_HUB_RECORD", "COMPAT_HUB_TEST"})
+        env.erase(outer);
+    hide_other_hubs(env, settings.hub);
     const Environment ours = added(suite, settings, env);
     for (const auto& [name, value] : settings.private_variables) env[name] = value;
     for (const auto& [name, value] : ours) env[name] = value;
@@ -110,6 +163,12 @@ Environment whole(const suites::Suite& suite, const ChildSettings& settings,
 }
 
 }  // namespace
+
+// "1.devices.jsonl" → "1.hub.jsonl"
+fs::path AttemptPaths::hub() const {
+    const std::string name = devices.filename().string();
+    return devices.parent_path() / (name.substr(0, name.find('.')) + ".hub.jsonl");
+}
 
 Variables added_variables(const suites::Suite& suite, const ChildSettings& settings) {
     const Environment env =
@@ -159,6 +218,8 @@ ChildCommand child_command(const suites::Suite& suite, const ChildSettings& sett
     if (!paths.id.empty()) command.env.emplace_back("COMPAT_JOB", paths.id);
     if (!settings.shim_library.empty())
         command.env.emplace_back("TORCHDEVICE_RECORD", paths.devices.string());
+    if (!settings.hub.endpoint.empty())
+        command.env.emplace_back("COMPAT_HUB_RECORD", paths.hub().string());
     return command;
 }
 

@@ -20,6 +20,14 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 // Names the device of the run to the device library.
 inline constexpr std::string_view kDeviceVariable = "COMPAT_DEVICE";
 
+// A run's own hub of models and datasets (runner/hub), as its children reach it.
+struct ChildHub {
+    std::string endpoint;  // "http://127.0.0.1:8737"; empty: there is none
+    fs::path home;         // HF_HOME: the clients' cache, of this run alone
+    fs::path activation;   // on PYTHONPATH, after the shim's (runner/hub/child)
+    bool takes_tokens = false;
+};
+
 // Settings that all children of a run share.
 struct ChildSettings : RunSettings {
     fs::path python;        // the environment's interpreter
@@ -49,6 +57,7 @@ struct ChildSettings : RunSettings {
     Variables inherited;                      // the runner's own environment
     Variables from_user;                      // --env K=V
     Variables private_variables{};  // HOME, TMPDIR, …: folders of an isolated run; not recorded
+    ChildHub hub{};
 };
 
 // Files of one attempt, absolute. The child's own files, events and devices, lie in a folder of
@@ -58,6 +67,9 @@ struct AttemptPaths {
     std::string id;                  // value of COMPAT_JOB, which identifies the child's processes
     int random_stream = 0;           // other random numbers than the suite's own; 0: those
     fs::path folder{};               // the run's, above all of them
+
+    // What the attempt's tests got from a hub.
+    [[nodiscard]] fs::path hub() const;
 };
 
 struct ChildCommand {

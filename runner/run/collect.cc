@@ -16,6 +16,7 @@
 #include "runner/display/output.h"
 #include "runner/exec/loop.h"
 #include "runner/plan/targets.h"
+#include "runner/run/hub/run_hub.h"
 #include "runner/run/isolation/isolation.h"
 
 namespace compat::run {
@@ -30,6 +31,7 @@ Expected<std::vector<parsers::ModuleRecord>> collect(const Ready& given, const s
     Ready ready = given;
     TRY(Isolation::begin(ready, scratch.path(), scratch.path() / "modules",
                          [](std::string_view) {}));
+    TRY(RunHub::begin(ready, scratch.path(), [](std::string_view) {}));
     auto settings = ready.child;
     settings.collect_only = true;
     settings.keyword = keyword;

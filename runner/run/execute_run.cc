@@ -21,6 +21,7 @@
 #include "runner/run/collect.h"
 #include "runner/run/database_wait.h"
 #include "runner/run/diagnose.h"
+#include "runner/run/hub/run_hub.h"
 #include "runner/run/isolation/isolation.h"
 #include "runner/run/recording/recorder.h"
 #include "runner/run/reporting/reporting.h"
@@ -253,6 +254,7 @@ struct Executed {
     bool diagnosis_interrupted = false;
     std::optional<Error> fatal_error;
     std::vector<WrittenFiles> writes;
+    std::optional<HubUse> hub;
     double seconds = 0;  // in this sitting
 
     // --maxfail leaves nothing out if the run's last test reached it.
@@ -310,7 +312,8 @@ Expected<ExecutionResult> close_run(store::Store& store, const Ready& ready,
                                    .accounting_closed = tally.mismatches.empty(),
                                    .mismatches = tally.mismatches,
                                    .not_run_reason = executed.finished.reason,
-                                   .writes = std::move(executed.writes)});
+                                   .writes = std::move(executed.writes),
+                                   .hub = std::move(executed.hub)});
     if (!closed && closed.error().kind == ErrorKind::interrupted)
         return with_resume_advice(closed.error(), execution);
     if (!closed) return tl::unexpected(executed.fatal_error.value_or(closed.error()));
@@ -357,6 +360,7 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
     const fs::path& folder = execution.run.folder;
     TRY(Isolation::begin(ready, folder, folder / "modules",
                          [&](std::string_view line) { notes.emplace_back(line); }));
+    TRY(RunHub::begin(ready, folder, [&](std::string_view line) { notes.emplace_back(line); }));
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> run_log(open_run_log(folder),
                                                                   &std::fclose);
     display::Display display(display_options(execution.verbosity, ready.settings, run_log.get()),
@@ -390,6 +394,8 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
     execution.shared->evidence = recorder.evidence();
     std::vector<WrittenFiles> writes = execution.earlier_writes;
     if (ready.isolation) add_writes(writes, ready.isolation->writes());
+    std::optional<HubUse> hub = execution.earlier_hub;
+    if (ready.hub) add_use(hub ? *hub : hub.emplace(), ready.hub->finish());
     const auto saved = retry_while_busy(store, [&] { return recorder.save_pending(); });
     if (!saved) return with_resume_advice(saved.error(), execution);
     const std::chrono::duration<double> took = clock.steady() - since;
@@ -400,6 +406,7 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
                       .diagnosis_interrupted = diagnosis_interrupted,
                       .fatal_error = recorder.fatal_error(),
                       .writes = std::move(writes),
+                      .hub = std::move(hub),
                       .seconds = took.count()});
 }
 

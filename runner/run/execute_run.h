@@ -25,6 +25,7 @@ struct Execution {
     bool resumed = false;  // interrupted before; a part of it is stored
     double seconds_before = 0;
     std::vector<WrittenFiles> earlier_writes{};  // by tests of an earlier sitting
+    std::optional<HubUse> earlier_hub{};         // the same
     bool keep_empty = true;                      // store it even if it selected no test
     std::string shard;                           // "2/5"; empty: the run is whole
     ExtraReports extra{};

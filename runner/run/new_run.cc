@@ -88,6 +88,7 @@ store::RunInfo described(const RunRequest& request, const config::Invocation& in
     info.column = request.column;
     info.isolation = ready.settings.text(Setting::isolation);
     info.network = has_network(ready);
+    info.hub = ready.settings.text(Setting::hub);
     info.commit = prepared.source.commit;
     info.dirty = prepared.source.dirty;
     info.remote = prepared.source.remote;

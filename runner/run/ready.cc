@@ -13,6 +13,7 @@
 #include "runner/display/device_lines.h"
 #include "runner/prepare/share.h"
 #include "runner/run/devices/device_choice.h"
+#include "runner/run/hub/run_hub.h"
 #include "runner/run/isolation/isolation.h"
 #include "runner/run/variables.h"
 #include "suites/load.h"
@@ -31,6 +32,7 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
     ready.suite = std::move(suite);
     remember_secrets(ready.suite.env);
     ready.settings = TRY(config::Settings::resolve(invocation, &ready.suite));
+    TRY(check_hub_settings(ready.settings));
     take_device_settings(ready.child, ready.settings);
     const auto framework = framework_of(ready.settings.text(Setting::framework)).value();
     const bool both_python =
@@ -133,14 +135,16 @@ Expected<void> make_ready(Ready& ready, Need need, const prepare::Say& say,
 
 std::string describe_settings(const Ready& ready) {
     const auto& environment = ready.prepared.environment;
-    return fmt::format("shim {}, torch {}, Python {} ({}), device {}",
+    const std::string& hub = ready.settings.text(Setting::hub);
+    return fmt::format("shim {}, torch {}, Python {} ({}), device {}{}",
                        ready.prepared.shim_library.empty()
                            ? "off"
                            : fmt::format("on ({})", display::describe_policy(ready.child.policy)),
                        environment.torch_version.empty() ? "none" : environment.torch_version,
                        environment.version, printable(tilde_path(environment.python.string())),
                        ready.child.simulate.empty() ? ready.prepared.accelerator
-                                                    : ready.child.simulate + " (simulated)");
+                                                    : ready.child.simulate + " (simulated)",
+                       hub == "off" ? "" : ", hub " + hub);
 }
 
 Expected<plan::Plan> plan_for(const Ready& ready, const plan::Selection& selection,

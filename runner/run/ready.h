@@ -15,6 +15,7 @@
 namespace compat::run {
 
 class Isolation;
+class RunHub;
 
 struct Ready {
     prepare::Share share;
@@ -27,6 +28,7 @@ struct Ready {
     plan::Variables given_variables{};
     std::vector<std::string> given_options{};
     std::shared_ptr<Isolation> isolation{};  // of the children; null: they have none (yet)
+    std::shared_ptr<RunHub> hub{};           // the same
 };
 
 // Reads the suite and resolves the settings. Writes and starts nothing, so that their errors come

@@ -150,6 +150,7 @@ Expected<ExitCode> continue_run(Expected<OpenRun> opened, const fs::path& result
     execution.resumed = true;
     execution.shard = loaded_run.stored.info.shard;
     if (loaded_run.stored.end) execution.earlier_writes = loaded_run.stored.end->writes;
+    if (loaded_run.stored.end) execution.earlier_hub = loaded_run.stored.end->hub;
     execution.seconds_before = loaded_run.stored.duration_s;
     execution.expectations = analysis::expectations_of(loaded_run.stored.info);
     const store::RunInfo& info = loaded_run.stored.info;

@@ -131,8 +131,11 @@ Expected<std::optional<exec::Zygote>> zygote_for(
 
 std::shared_ptr<exec::EarlyZygote> early_zygote(const Ready& ready, const std::string& series,
                                                 const Preload& preload) {
-    // An isolated run's zygote sees folders that the run has not made yet.
-    if (ready.settings.text(Setting::isolation) != "off") return nullptr;
+    // An isolated run's zygote sees folders that the run has not made yet, and a hub has a port of
+    // its own in each run.
+    if (ready.settings.text(Setting::isolation) != "off" ||
+        ready.settings.text(Setting::hub) != "off")
+        return nullptr;
     archive::RunFolder place;
     place.id = make_run_id(series, SystemClock().wall(), std::random_device{}());
     place.folder = fs::absolute(ready.settings.text(Setting::results));

@@ -347,13 +347,14 @@ void complete_fields(RunInfo& info) {
 
 StoredRun read_run(Database& database, std::int64_t run) {
     Query<RunRow> query(
-        database.prepare(fmt::format(
-            "SELECT {}, {}, writes FROM run JOIN suite ON suite.id = run.suite WHERE run.id = ?",
-            run_columns(RunFields::all), kRunEndColumns)),
+        database.prepare(fmt::format("SELECT {}, {}, writes, hub_use FROM run JOIN suite ON "
+                                     "suite.id = run.suite WHERE run.id = ?",
+                                     run_columns(RunFields::all), kRunEndColumns)),
         [](RunRow& row, auto column) {
             describe_run(row.info, RunFields::all, column);
             describe_end(row.end, column);
             column("writes", row.end.end.writes);
+            column("hub_use", row.end.end.hub);
         },
         "run");
     RunRow row = query.first(run).value_or(RunRow{});

@@ -31,7 +31,7 @@ void complete_fields(RunInfo& info);
 [[nodiscard]] Expected<void> read_modules(Database& database, std::int64_t run,
                                           std::string_view only, const ModuleVisitor& see);
 
-// A run's end, without its mismatches and writes.
+// A run's end, without its mismatches, writes and hub.
 inline constexpr std::string_view kRunEndColumns =
     "run.finished_ms, run.duration_s, run.complete, run.exit_code, run.accounting_closed,"
     " run.not_run_reason";

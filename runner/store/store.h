@@ -24,6 +24,7 @@
 #include "runner/base/files/fs.h"
 #include "runner/base/isolation/written_files.h"
 #include "runner/base/process/leaked_process.h"
+#include "runner/base/run/hub_use.h"
 #include "runner/base/run/run_info.h"
 
 namespace compat::store {
@@ -67,6 +68,7 @@ struct RunEnd {
     std::vector<StoredMismatch> mismatches;
     std::string not_run_reason;  // why modules that never started did not: "interrupted", "-x"
     std::vector<WrittenFiles> writes{};  // of an isolated run
+    std::optional<HubUse> hub{};         // of a run with a local hub
 
     friend bool operator==(const RunEnd&, const RunEnd&) = default;
 };
@@ -105,7 +107,7 @@ using StateCounts = std::array<std::int64_t, parsers::kStateNames.size()>;
 // One line of the list of runs: without the fields that lists leave out (base/run/run_fields.h).
 struct RunSummary : RunInfo {
     bool imported = false;
-    std::optional<RunEnd> end;  // without its mismatches and writes
+    std::optional<RunEnd> end;  // without its mismatches, writes and hub
     std::string source_hash;    // of its fingerprint; empty: none
     std::int64_t modules = 0;
     StateCounts states{};

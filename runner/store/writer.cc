@@ -420,10 +420,12 @@ void write_framework(Database& database, std::int64_t run, std::string_view fram
 void write_end(Database& database, std::int64_t run, const RunEnd& end) {
     database.run(R"sql(
             UPDATE run SET finished_ms = ?, duration_s = ?, complete = ?, exit_code = ?,
-                accounting_closed = ?, not_run_reason = ?, writes = ?
+                accounting_closed = ?, not_run_reason = ?, writes = ?,
+                hub_use = ?
             WHERE id = ?)sql",
                  ms(end.finished), end.duration_s, end.complete, end.exit_code,
-                 end.accounting_closed, end.not_run_reason, to_column(end.writes), run);
+                 end.accounting_closed, end.not_run_reason, to_column(end.writes),
+                 end.hub ? std::optional(to_column(*end.hub)) : std::nullopt, run);
     database.run("DELETE FROM mismatch WHERE run = ?", run);
     Statement add =
         database.prepare("INSERT INTO mismatch (run, module, message) VALUES (?, ?, ?)");

@@ -80,6 +80,7 @@ void run_fields(Run& run, Visit visit) {
     visit(Field("diagnose").reported(), run.diagnose);
     visit(Field("isolation").separating().same_in_shards().reported(), run.isolation);
     visit(Field("network").separating().same_in_shards().reported(), run.network);
+    visit(Field("hub").separating().same_in_shards().reported(), run.hub);
     visit(Field("commit").in("commit_id").same_in_shards().reported_or_null(), run.commit);
     visit(Field("dirty").reported(), run.dirty);
     visit(Field("remote").left_out_of_lists(), run.remote);

@@ -44,6 +44,7 @@ struct RunInfo : RunSettings {
     bool diagnose = false;                 // failed tests were run again (--diagnose)
     std::string isolation = "off";         // off, tree, sandbox
     bool network = true;                   // false: in a sandbox without one
+    std::string hub = "off";               // off, replay, record, generate
     std::string commit;                    // of the suite's source; empty: not from git
     bool dirty = false;                    // the source differs from `commit`
     std::string remote;                    // git remote of the suite's source; empty: none

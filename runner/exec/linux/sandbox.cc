@@ -23,6 +23,7 @@ namespace {
 struct Received {
     std::string text;  // empty: a hang-up or a time-out
     int sender = 0;
+    Fd descriptor{};  // that came with it
 };
 
 Received receive_message(int socket, Milliseconds timeout) {
@@ -30,7 +31,7 @@ Received receive_message(int socket, Milliseconds timeout) {
     Received message;
     message.text.resize(kLongestMessage);
     iovec text{message.text.data(), message.text.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> room{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(sizeof(int))> room{};
     msghdr header{};
     header.msg_iov = &text;
     header.msg_iovlen = 1;
@@ -40,10 +41,19 @@ Received receive_message(int socket, Milliseconds timeout) {
     message.text.resize(n > 0 ? static_cast<size_t>(n) : 0);
     for (cmsghdr* control = CMSG_FIRSTHDR(&header); control;
          control = CMSG_NXTHDR(&header, control)) {
-        if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_CREDENTIALS) continue;
-        ucred sender{};
-        std::memcpy(&sender, CMSG_DATA(control), sizeof sender);
-        message.sender = sender.pid;
+        if (control->cmsg_level != SOL_SOCKET) continue;
+        if (control->cmsg_type == SCM_CREDENTIALS) {
+            ucred sender{};
+            std::memcpy(&sender, CMSG_DATA(control), sizeof sender);
+            message.sender = sender.pid;
+        } else if (control->cmsg_type == SCM_RIGHTS) {
+            for (std::size_t at = 0; at + CMSG_LEN(sizeof(int)) <= control->cmsg_len;
+                 at += sizeof(int)) {
+                int descriptor = -1;
+                std::memcpy(&descriptor, CMSG_DATA(control) + at, sizeof descriptor);
+                message.descriptor = Fd(descriptor);  // an earlier one is closed
+            }
+        }
     }
     return message;
 }
@@ -59,7 +69,7 @@ std::vector<std::string> sandbox_argv(const Sandbox& sandbox, const std::vector<
     words.insert(words.end(), own.begin(), own.end());
     words.emplace_back("--");
     words.insert(words.end(), sandbox.init.begin(), sandbox.init.end());
-    words.insert(words.end(), {std::string(kInitWord), role});
+    words.emplace_back(role);
     words.insert(words.end(), argv.begin(), argv.end());
     return words;
 }
@@ -79,6 +89,12 @@ LeftFiles left_files(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<std::string> init_words(const fs::path& program, std::uint16_t port) {
+    std::vector<std::string> words{program, std::string(kInitWord)};
+    if (port != 0) words.insert(words.end(), {std::string(kListenWord), std::to_string(port)});
+    return words;
+}
 
 const char* process_folder() { return "/proc"; }
 
@@ -105,16 +121,17 @@ bool open_sandbox_sockets(int (&ends)[2]) {
     return ::setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
 }
 
-Expected<std::unique_ptr<SandboxInit>> SandboxInit::meet(Fd socket, int outer,
-                                                         Milliseconds timeout) {
+Expected<std::unique_ptr<SandboxInit>> SandboxInit::meet(const Sandbox& sandbox, Fd socket,
+                                                         int outer, Milliseconds timeout) {
     std::unique_ptr<SandboxInit> made(new SandboxInit);
     made->socket_ = std::move(socket);
     made->outer_ = outer;
     while (made->leader_ == 0 || made->pid_ == 0) {
-        const Received message = receive_message(made->socket_.get(), timeout);
+        Received message = receive_message(made->socket_.get(), timeout);
         if (message.text == kInitMessage) {
             made->pid_ = message.sender;
             made->process_ = open_pidfd(message.sender);
+            TRY(made->listen(sandbox, std::move(message.descriptor)));
         } else if (message.text == kLeaderMessage) {
             made->leader_ = message.sender;
         } else {
@@ -124,6 +141,14 @@ Expected<std::unique_ptr<SandboxInit>> SandboxInit::meet(Fd socket, int outer,
         }
     }
     return made;
+}
+
+Expected<void> SandboxInit::listen(const Sandbox& sandbox, Fd listening) {
+    if (!sandbox.port) return {};
+    if (!listening.valid())
+        return fail(ErrorKind::spawn, "the sandbox did not start: it sent no listening socket");
+    answering_ = sandbox.port->answer(std::move(listening));
+    return {};
 }
 
 SandboxInit::~SandboxInit() {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -79,6 +80,44 @@ void send_text(int socket, std::string_view text) {
     ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
 }
 
+// Nobody but the sandbox's own processes reaches its loopback.
+constexpr int kWaitingConnections = 128;
+
+int listen_on(std::uint16_t port) {
+    const int listening = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::bind(listening, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&  // NOLINT
+        ::listen(listening, kWaitingConnections) == 0)
+        return listening;
+    return -1;
+}
+
+// With a socket that listens on `port` of this network namespace; 0: without one. The socket
+// belongs to the runner then: no process of the sandbox keeps it.
+void announce(int socket, std::uint16_t port) {
+    if (port == 0) return send_text(socket, kInitMessage);
+    const int listening = listen_on(port);
+    if (listening < 0) return send_text(socket, why_not("a port of the sandbox's own"));
+    std::string text(kInitMessage);
+    iovec words{text.data(), text.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof listening)> room{};
+    msghdr header{};
+    header.msg_iov = &words;
+    header.msg_iovlen = 1;
+    header.msg_control = room.data();
+    header.msg_controllen = room.size();
+    cmsghdr* control = CMSG_FIRSTHDR(&header);
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(sizeof listening);
+    std::memcpy(CMSG_DATA(control), &listening, sizeof listening);
+    ::sendmsg(socket, &header, MSG_NOSIGNAL);
+    ::close(listening);
+}
+
 // Empty: the other end is closed.
 std::string receive_text(int socket) {
     std::array<char, 64> buffer;
@@ -117,10 +156,10 @@ void wait_for_leader(pid_t leader) {
 }
 
 // Announces itself only now that the leader cannot trace it: that one begins when both have.
-int answer_for(pid_t leader, int socket) {
+int answer_for(pid_t leader, int socket, std::uint16_t port) {
     drop_capabilities(0);
     ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    send_text(socket, kInitMessage);
+    announce(socket, port);
     wait_for_leader(leader);
     if (receive_text(socket) != kWaitMessage) return 0;  // the runner is gone
     const char* tmp = held_value("TMPDIR");
@@ -166,7 +205,7 @@ std::vector<std::string> variables_of_job() {
 }
 
 // Descriptor 3 is the socket.
-int run_child(const std::vector<std::string>& words) {
+int run_child(const std::vector<std::string>& words, std::uint16_t port) {
     constexpr int socket = kInheritedFd;
     ::fcntl(socket, F_SETFD, FD_CLOEXEC);
     const pid_t leader = ::fork();
@@ -181,7 +220,7 @@ int run_child(const std::vector<std::string>& words) {
         send_text(socket, std::strerror(errno));
         return 1;
     }
-    return answer_for(leader, socket);
+    return answer_for(leader, socket, port);
 }
 
 // Descriptor 3 is the server's. Its forked processes outlive it.
@@ -243,6 +282,14 @@ std::string try_to_nest(int processes) {
     return errno == 0 ? std::string() : why_not("/proc in the sandbox");
 }
 
+// Takes "listen PORT" from the front; 0: it is not there.
+std::uint16_t take_port(std::vector<std::string>& words) {
+    if (words.size() < 2 || words[0] != kListenWord) return 0;
+    const auto port = static_cast<std::uint16_t>(std::atoi(words[1].c_str()));
+    words.erase(words.begin(), words.begin() + 2);
+    return port;
+}
+
 int fail_with(const std::string& why) {
     say(why);
     return 1;
@@ -255,10 +302,11 @@ int check(int processes) {
 
 }  // namespace
 
-int run_sandbox_init(const std::vector<std::string>& words) {
+int run_sandbox_init(std::vector<std::string> words) {
+    const std::uint16_t port = take_port(words);
     const std::string_view how = words.empty() ? std::string_view() : std::string_view(words[0]);
     if (how == "of" && words.size() == 3)  // made by a zygote: "of" LEADER SOCKET
-        return answer_for(std::atoi(words[1].c_str()), std::atoi(words[2].c_str()));
+        return answer_for(std::atoi(words[1].c_str()), std::atoi(words[2].c_str()), port);
     if (words.size() < 2 || ::getpid() != 1) return kNotForUsers;  // no command for users
     // Before anything of the suite runs, also what it imports early.
     int processes = -1;
@@ -267,7 +315,7 @@ int run_sandbox_init(const std::vector<std::string>& words) {
     if (how == "server") return run_server(words, processes);
     if (how == "check") return check(processes);
     ::close(processes);  // a test could find it in ours
-    if (how == "child") return run_child(words);
+    if (how == "child") return run_child(words, port);
     return kNotForUsers;
 }
 

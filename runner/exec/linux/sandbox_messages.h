@@ -7,6 +7,8 @@
 
 namespace compat::exec {
 
+// Before an init's role, with a port: it listens there and sends the socket with its message.
+inline constexpr std::string_view kListenWord = "listen";
 inline constexpr std::string_view kInitMessage = "init";
 inline constexpr std::string_view kLeaderMessage = "leader";
 inline constexpr std::string_view kGoMessage = "go";

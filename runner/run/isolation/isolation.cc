@@ -97,6 +97,7 @@ SandboxPlan sandbox_plan(const Ready& ready, const SourceCopy& source, const fs:
                     ready.share.harness.parent_path(),
                     fs::canonical(ready.share.harness, error),
                     fs::canonical(child.harness, error).parent_path(),
+                    fs::canonical(ready.share.hub, error),
                     prefix_of(child.python),
                     prefix_of(fs::canonical(child.python, error)),
                     cache_of(ready),
@@ -146,12 +147,34 @@ Expected<void> Isolation::enter_tree(plan::ChildSettings& child, const fs::path&
     return {};
 }
 
-Expected<void> Isolation::enter_sandbox(plan::ChildSettings& child, const SandboxPlan& plan) {
-    sandbox_ = TRY(make_sandbox(plan));
-    child.inherited = variables_for_sandbox(child.inherited, plan.network);
+Expected<void> Isolation::enter_sandbox(plan::ChildSettings& child, SandboxPlan plan) {
+    plan_ = std::move(plan);
+    sandbox_ = TRY(make_sandbox(plan_));
+    child.inherited = variables_for_sandbox(child.inherited, plan_.network);
     child.private_variables = private_variables(kSandboxHome, kSandboxTmp);
-    if (!plan.network) child.private_variables.emplace_back("COMPAT_NO_NETWORK", "1");
+    if (!plan_.network) child.private_variables.emplace_back("COMPAT_NO_NETWORK", "1");
     return {};
+}
+
+Expected<void> Isolation::reach_hub(const fs::path& home, std::optional<exec::SandboxPort> port) {
+    plan_.writable.push_back(home);
+    plan_.port = std::move(port);
+    sandbox_ = TRY(make_sandbox(plan_));
+    return {};
+}
+
+Expected<std::shared_ptr<const exec::Sandbox>> Isolation::sandbox_of_helper(
+    const fs::path& folder) const {
+    SandboxPlan plan = plan_;
+    plan.attempts.clear();
+    plan.source = {};  // it sees the original
+    plan.in_source.clear();
+    plan.home = {folder / "home", kSandboxHome};
+    plan.writable = {folder};
+    plan.network = false;
+    plan.port.reset();
+    TRY(make_home(plan.home.first));
+    return make_sandbox(plan);
 }
 
 Expected<void> Isolation::begin(Ready& ready, const fs::path& folder, const fs::path& attempts,

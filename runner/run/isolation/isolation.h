@@ -35,6 +35,14 @@ class Isolation {
 
     // Null: there is none.
     [[nodiscard]] std::shared_ptr<const exec::Sandbox> sandbox() const { return sandbox_; }
+    // Lets the tests' sandbox write to a folder that they share, and answers on a port of theirs.
+    // Errors: environment.
+    [[nodiscard]] Expected<void> reach_hub(const fs::path& home,
+                                           std::optional<exec::SandboxPort> port);
+    // The sandbox of a program that belongs to no test: without a network, it writes to `folder`
+    // alone. Errors: environment, io.
+    [[nodiscard]] Expected<std::shared_ptr<const exec::Sandbox>> sandbox_of_helper(
+        const fs::path& folder) const;
     // In the TMPDIR of a sandbox that is gone.
     void add_left(const exec::LeftFiles& left);
     // Files that the tests have written until now.
@@ -44,11 +52,12 @@ class Isolation {
     Isolation() = default;
     [[nodiscard]] Expected<void> copy_source_of(const Ready& ready, const prepare::Say& say);
     [[nodiscard]] Expected<void> enter_tree(plan::ChildSettings& child, const fs::path& home);
-    [[nodiscard]] Expected<void> enter_sandbox(plan::ChildSettings& child, const SandboxPlan& plan);
+    [[nodiscard]] Expected<void> enter_sandbox(plan::ChildSettings& child, SandboxPlan plan);
 
     fs::path folder_;                     // the source's copy and HOME
     std::optional<TemporaryFolder> tmp_;  // TMPDIR outside a sandbox; empty: in one
     SourceCopy source_;
+    SandboxPlan plan_;
     std::shared_ptr<const exec::Sandbox> sandbox_;
     WrittenFiles left_{"tmp"};
 };

@@ -191,6 +191,7 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
     for (const auto& [from, to] : {plan.source, plan.home})
         if (!from.empty()) mounts.bind("--bind", from, to);
     for (const auto& path : plan.in_source) add(words, {"--ro-bind", path, path});
+    for (const auto& path : plan.writable) mounts.bind("--bind", path, path);
     if (!plan.attempts.empty()) {
         made->of_server = {"--bind", plan.attempts, plan.attempts};
         mounts.keep(plan.attempts);
@@ -198,15 +199,11 @@ Expected<std::shared_ptr<const exec::Sandbox>> make_sandbox(const SandboxPlan& p
     // Made by --dev, in memory and without a limit. Mounts below it stay as they are.
     add(words, {"--remount-ro", "/dev"});
     made->argv = std::move(words);
-    made->init = {program_path().string()};
-    std::vector<std::string> init = made->init;
-    init.emplace_back(exec::kInitWord);
-    made->forked = nlohmann::json{{"init", init},
-                                  {"held", exec::kHeldVariable},
-                                  {"fresh", fresh},
-                                  {"keep", mounts.kept},
-                                  {"bytes", plan.tmp_bytes},
-                                  {"attempts", plan.attempts.string()},
+    made->port = plan.port;
+    made->init = exec::init_words(program_path(), plan.port ? plan.port->number : 0);
+    made->forked = nlohmann::json{{"init", made->init},      {"held", exec::kHeldVariable},
+                                  {"fresh", fresh},          {"keep", mounts.kept},
+                                  {"bytes", plan.tmp_bytes}, {"attempts", plan.attempts.string()},
                                   {"network", plan.network}}
                        .dump();
     return made;
@@ -220,7 +217,9 @@ Expected<void> check_sandbox() {
     const auto folder = TRY(TemporaryFolder::create("sandbox"));
     constexpr unsigned kLimit = 20;
     prepare::Tool tool{sandbox->argv};
-    add(tool.argv, {"--", sandbox->init.front(), std::string(exec::kInitWord), "check", ""});
+    tool.argv.emplace_back("--");
+    tool.argv.insert(tool.argv.end(), sandbox->init.begin(), sandbox->init.end());
+    add(tool.argv, {"check", ""});
     tool.limit_s = kLimit;
     const auto works = prepare::run_tool(tool, folder.path() / "log");
     if (works) return {};

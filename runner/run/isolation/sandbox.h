@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,9 +26,11 @@ struct SandboxPlan {
     Mount source;  // the copy
     Mount home;
     std::vector<fs::path> in_source;  // visible in it, though not of the copy
+    std::vector<fs::path> writable;   // folders of the host that all children share
     std::vector<fs::path> homes;      // the user's, of which credentials are hidden
     bool network = false;
     std::uint64_t tmp_bytes = 0;  // limit of each temporary folder of each child
+    std::optional<exec::SandboxPort> port{};
 };
 
 // The TMPDIR of each child in a sandbox.

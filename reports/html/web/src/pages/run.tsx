@@ -17,7 +17,7 @@ export function RunPage({ summary, table }: { summary: RunSummary; table: Table 
     ["Suite", run.suite], ["Series", run.series], ["Framework", run.framework], ["Device", deviceWords(run)],
     ["Shim", run.imported ? "imported results" : `${run.shim}${run.policy ? `, policy ${run.policy}` : ""}${run.masquerade ? ", masquerade" : ""}`],
     ["Fallback", run.fallback ? "on" : "off"], ["torch", run.torch ?? "none"],
-    ["Isolation", isolationWords(run)], ["Part of the suite", run.subset ?? "all of it"],
+    ["Isolation", isolationWords(run)], ["Hub", run.hub], ["Part of the suite", run.subset ?? "all of it"],
     ["Commit", run.commit ? `${run.commit}${run.dirty ? ", with changes" : ""}` : "not known"], ["Source", run.root],
     ["Started", date(run.started)], ["Duration", duration(run.duration_s)], ["Complete", run.complete ? "yes" : "no"],
     ["Exit code", run.exit_code === null ? "none" : String(run.exit_code)],

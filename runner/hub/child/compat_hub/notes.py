@@ -1,0 +1,137 @@
+"""Notes which test used what the hub has made up, a line each in the attempt's hub record:
+{"test": id, "repository": "models/org/name", "generated": true}. Once per test and thing.
+
+A test uses something by an answer of the hub that says so, or by opening a file of a client's cache:
+the commit of a generated repository begins with "generated" in hexadecimal, and it stands in the
+file's path. Not here: what an answer is about (addresses.py).
+"""
+
+import os
+import sys
+
+_RECORD, _TEST = "COMPAT_HUB_RECORD", "COMPAT_HUB_TEST"
+_MARK = "/67656e657261746564"  # "generated"; after a slash a commit of 40 digits
+_MOST = 20000  # notes of a process: a test may ask for any number of names
+
+_open, _write, _close, _environ = os.open, os.write, os.close, os.environ
+
+# Kept here, because tests replace variables of the process; those are for the processes it starts.
+_now = {"test": None, "record": None}
+_seen = set()
+_waiting = []  # lines of a process that has no record of its own: the zygote
+_fixtures = []  # what was used while each of the fixtures that are being set up runs
+
+
+def begin(test):
+    _now["test"] = _environ[_TEST] = test
+    _now["record"] = _environ.get(_RECORD) or _now["record"]
+    if _waiting:
+        _append()
+
+
+def end(test):
+    if _now["test"] == test:
+        _now["test"] = None
+        _environ.pop(_TEST, None)
+
+
+def _test():
+    return _now["test"] or _environ.get(_TEST)
+
+
+def note(kind, name, generated):
+    """That the current test uses something. Never raises: the test goes on without the hub's
+    record."""
+    thing = (kind, name, bool(generated))
+    if _fixtures:
+        _fixtures[-1].add(thing)
+    _note_for(_test(), thing)
+
+
+def _note_for(test, thing):
+    key = (test,) + thing
+    if key in _seen or len(_seen) >= _MOST:
+        return
+    _seen.add(key)
+    try:
+        import json
+
+        kind, name, generated = thing
+        _waiting.append(json.dumps({"test": test, kind: name, "generated": generated}).encode() + b"\n")
+        _append()
+    except Exception:
+        pass
+
+
+def _append():
+    """Whole lines at once: processes that a test forks write to the same file."""
+    path = _now["record"] or _environ.get(_RECORD)
+    if not path:
+        return
+    lines = _waiting[:]
+    del _waiting[:]
+    try:
+        file = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    except OSError:
+        return
+    try:
+        _write(file, b"".join(lines))
+    except OSError:
+        pass
+    finally:
+        _close(file)
+
+
+class Fixture:
+    """A fixture that several tests share: each of them uses what its set-up used. `known` belongs to
+    the fixture and outlives the set-up."""
+
+    def __init__(self, known):
+        self._known = known
+
+    def __enter__(self):
+        _fixtures.append(set())
+
+    def __exit__(self, *error):
+        self._known |= _fixtures.pop()
+        if _fixtures:
+            _fixtures[-1].update(self._known)
+        for thing in self._known:
+            _note_for(_test(), thing)
+
+
+def watch_files():
+    sys.addaudithook(_on_event)
+
+
+def _on_event(event, arguments, mark=_MARK, text=str):
+    if event == "open" and arguments[0].__class__ is text and mark in arguments[0]:
+        try:
+            _note_file(arguments[0])
+        except Exception:
+            pass
+
+
+def _note_file(path):
+    parts = path.split("/")
+    for at in range(1, len(parts)):
+        if len(parts[at]) == 40 and parts[at].startswith(_MARK[1:]):
+            return note("repository", _owner(parts[:at]), True)
+
+
+def _owner(folders):
+    """The repository of a folder in a cache: .../models--org--name/snapshots (huggingface_hub),
+    .../datasets/org___name/CONFIG/VERSION (datasets), .../transformers_modules/org/name."""
+    for folder in reversed(folders):
+        for kind in ("models", "datasets", "spaces"):
+            if folder.startswith(kind + "--"):
+                return "/".join([kind] + folder.split("--")[1:])
+    if "transformers_modules" in folders:
+        names = folders[folders.index("transformers_modules") + 1 :]
+        return "/".join(["models"] + [n.replace("_hyphen_", "-").replace("_dot_", ".") for n in names])
+    if "datasets" in folders[:-1]:
+        # Not the first: HF_HOME may lie below a folder of that name.
+        at = len(folders) - 1 - folders[::-1].index("datasets")
+        if at + 1 < len(folders):
+            return "datasets/" + folders[at + 1].replace("___", "/")
+    return "models/" + folders[-1]

@@ -39,8 +39,12 @@ const std::string& subject_of(const Need& need) {
 
 // Whichever file is asked for first, a repository is the same one.
 std::string cached_file(const std::string& generator, const Need& need) {
-    const json key{kCacheFormat,     generator,     kind_of(need),
-                   subject_of(need), need.revision, need.what == Need::What::file ? need.path : ""};
+    const json key{kCacheFormat,
+                   generator,
+                   kind_of(need),
+                   subject_of(need),
+                   need.commit.empty() ? need.revision : need.commit,
+                   need.what == Need::What::file ? need.path : ""};
     return "generated/" + sha256_of(json_text(key)) + ".json";
 }
 

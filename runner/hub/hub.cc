@@ -368,7 +368,8 @@ Hub::Impl::Outcome Hub::Impl::file_outcome(const Job& job, const Repository& rep
     need.what = Need::What::file;
     need.kind = repository.kind;
     need.name = repository.name;
-    need.revision = asked.revision;
+    const bool by_commit = asked.revision == repository.commit && !repository.revisions.empty();
+    need.revision = by_commit ? repository.revisions.front() : asked.revision;
     need.path = asked.path;
     need.commit = repository.commit;
     need.authorization = job.request.authorization;

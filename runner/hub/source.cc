@@ -6,9 +6,8 @@ namespace compat::hub {
 
 std::string Need::key() const {
     if (what == What::address) return url;
-    const std::string repository = fmt::format("{}\n{}", title_of(kind, name), revision);
-    return what == What::repository ? repository
-                                    : fmt::format("{}\n{}\n{}", repository, commit, path);
+    if (what == What::file) return fmt::format("{}\n{}\n{}", title_of(kind, name), commit, path);
+    return fmt::format("{}\n{}", title_of(kind, name), revision);
 }
 
 }  // namespace compat::hub

@@ -33,6 +33,7 @@
     ROW(porting)             \
     ROW(scan)                \
     ROW(gaps)                \
+    ROW(hub)                 \
     ROW(devices)             \
     ROW(doctor)              \
     ROW(completions)

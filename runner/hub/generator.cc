@@ -172,7 +172,11 @@ void Generator::get_cached_or_made(const Need& need, const std::string& generato
                 const auto file = file_of(one);
                 is_complete = is_complete && file && blobs_.has(file->sha256, file->size);
             }
-        if (is_complete) return done(made_of(need, result));
+        if (is_complete) {
+            std::error_code unknown;  // `hub prune` deletes what was not used for long
+            fs::last_write_time(blobs_.store() / cached, fs::file_time_type::clock::now(), unknown);
+            return done(made_of(need, result));
+        }
     }
     const bool has_file = need.what != Need::What::address && !need.path.empty();
     client_.ask({{"kind", kind_of(need)},

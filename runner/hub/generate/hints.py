@@ -32,6 +32,7 @@ class Hints:
     files: set = dataclasses.field(default_factory=set)  # that hf_hub_download asks for
     companions: set = dataclasses.field(default_factory=set)  # an adapter's base models
     paths: list = dataclasses.field(default_factory=list)
+    labels: tuple = ()  # of a config's id2label, as a test states them
     raised: list = dataclasses.field(default_factory=list)  # messages of tests that expect an error
     uses: int = 0
 
@@ -77,6 +78,7 @@ def hints_for(name, trees):
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and node.value == name:
                 _follow(node, tree, hints, 0)
+                hints.labels = hints.labels or _labels_near(node)
     return hints
 
 
@@ -199,6 +201,20 @@ def _see_class_attributes(statement, hints):
         if isinstance(other, ast.Assign) and len(other.targets) == 1 and _word(other.targets[0]) in _CLASS_ATTRIBUTES:
             if word := _word(other.value):
                 hints.classes[word] += 1
+
+
+def _labels_near(node):
+    """The labels of a dictionary that the same function compares or sets as id2label."""
+    for statement in ast.walk(_scope(node)):
+        if not isinstance(statement, (ast.Expr, ast.Assign)):
+            continue
+        inside = list(ast.walk(statement))
+        if any(_word(n) == "id2label" for n in inside) or any(isinstance(n, ast.keyword) and n.arg == "id2label" for n in inside):
+            for found in (n for n in inside if isinstance(n, ast.Dict) and n.keys):
+                pairs = [(getattr(k, "value", None), getattr(v, "value", None)) for k, v in zip(found.keys, found.values)]
+                if [k for k, _ in pairs] == list(range(len(pairs))) and all(isinstance(v, str) for _, v in pairs):
+                    return tuple(v for _, v in pairs)
+    return ()
 
 
 def _expected_error(node):

@@ -7,7 +7,7 @@ Not here: tokenizers (tokens.py), processors (processors.py), libraries beside t
 import re
 import sys
 
-from . import heads, names, others, processors, saving, tokens
+from . import heads, labels, names, others, processors, saving, tokens
 from .architectures import class_named, config_types, tiny_config
 from .common import found, listing, missing, seed_everything
 from .hints import Trees, hints_for
@@ -54,6 +54,8 @@ def make_transformers(decision, name, folder, hints):
     facts = attempt(lambda: tokens.make_tokenizer(text_type, folder, want), "tokenizer")
     seed_everything(name)
     overrides = config_overrides(model_class, model_type, decision)
+    if stated := labels.labels_for(name, hints, architecture):
+        overrides.update(labels.fields_for(stated))
     config = tiny_config(config_class, facts, overrides)
     config.architectures = [architecture] if architecture else None
     if model_class is None or _NO_WEIGHTS.search(name.lower()):

@@ -1,11 +1,13 @@
 """Which model a repository's name means, by rules that hold for any suite.
 
-    1. a class that the name spells           tiny-random-BertForMaskedLM
-    2. classes that the source loads it with  BertForMaskedLM.from_pretrained("x")
-    3. checkpoints that transformers documents
-    4. a model type or a known family that the name spells
-    5. a folder of the tests named like a model type
-    6. the default of an Auto class or a task that the source uses it for
+    1. an adapter                             opt-350m-lora
+    2. a class that the name spells           tiny-random-BertForMaskedLM
+    3. other libraries' words and classes     stable-diffusion
+    4. classes that the source loads it with  BertForMaskedLM.from_pretrained("x")
+    5. checkpoints that transformers documents
+    6. a model type or a known family that the name spells
+    7. a folder of the tests named like a model type
+    8. the default of an Auto class or a task that the source uses it for
 
 A name that a test expects to be absent stays absent.
 
@@ -14,6 +16,7 @@ Not here: reading the source (hints.py), making the model (models.py).
 
 import dataclasses
 import functools
+import importlib.util
 import pathlib
 import re
 
@@ -61,8 +64,8 @@ def absent(name, revision, hints):
 
 def decide(name, hints):
     """The model that the name means; None if no rule knows it."""
-    for rule in (_by_spelled_class, _by_other_library, _by_loaded_class, _by_document, _by_spelled_type,
-                 _by_folder, _by_default):  # fmt: skip
+    for rule in (_by_adapter, _by_spelled_class, _by_other_library, _by_loaded_class, _by_document,
+                 _by_spelled_type, _by_folder, _by_default):  # fmt: skip
         decision = rule(name, hints)
         if decision is not None:
             decision.sentence = _sentence_class(name, hints)
@@ -83,10 +86,17 @@ def _by_spelled_class(name, hints):
     return None
 
 
+def _by_adapter(name, hints):
+    words = set(re.split(r"[^a-z0-9]+", name.rsplit("/", 1)[-1].lower()))
+    if "Adapter" in hints.classes:
+        return Decision("peft", why="the source loads it as an adapter")
+    if words & {"lora", "peft", "adapter", "adapters", "ia3", "qlora"}:
+        return Decision("peft", why="the name says adapter")
+    return None
+
+
 def _by_other_library(name, hints):
     words = set(re.split(r"[^a-z0-9]+", name.lower()))
-    if "Adapter" in hints.classes or words & {"lora", "peft", "adapter", "adapters", "ia3", "qlora"}:
-        return Decision("peft", why="the source loads it as an adapter" if "Adapter" in hints.classes else "the name says adapter")
     for word in hints.ranked():
         if _is_diffusers(word):
             return Decision("diffusers", architecture=word, why=f"the source loads it with {word}")
@@ -98,9 +108,14 @@ def _by_other_library(name, hints):
 
 
 def _is_diffusers(word):
-    if not word.endswith(("Pipeline", "Scheduler")) and not word.startswith(("UNet", "AutoencoderKL", "VQModel", "ControlNet", "DiffusionPipeline")):
+    """A class that diffusers has and transformers has not; without diffusers, one named like it."""
+    if class_named(word) is not None or not word[:1].isupper():
         return False
-    return class_named(word) is None
+    if importlib.util.find_spec("diffusers") is None:
+        return word.endswith(("Pipeline", "Scheduler")) or word.startswith(("UNet", "AutoencoderKL", "ControlNet"))
+    import diffusers
+
+    return hasattr(getattr(diffusers, word, None), "from_pretrained")
 
 
 def _by_loaded_class(name, hints):

@@ -10,6 +10,20 @@ REQUIRED = {
 
 _SERIES = {"prediction_length": 4, "context_length": 8, "lags_sequence": [1, 2], "num_time_features": 1}
 
+
+def _translation(language):
+    return {"early_stopping": True, "max_length": 300, "num_beams": 4, "prefix": f"translate English to {language}: "}
+
+
+# Pipelines take the languages and the prefix of T5's first checkpoints from here.
+_T5_TASKS = {
+    "summarization": {"early_stopping": True, "length_penalty": 2.0, "max_length": 200, "min_length": 30,
+                      "no_repeat_ngram_size": 3, "num_beams": 4, "prefix": "summarize: "},
+    "translation_en_to_de": _translation("German"),
+    "translation_en_to_fr": _translation("French"),
+    "translation_en_to_ro": _translation("Romanian"),
+}  # fmt: skip
+
 # Fields of the whole config.
 EXCEPTIONS = {
     "autoformer": _SERIES,
@@ -30,6 +44,7 @@ EXCEPTIONS = {
     "granitemoehybrid": {"layer_types": ["mamba", "attention"]},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"], "num_dense_layers": 1},
     "nemotron": {"num_key_value_heads": 2},
+    "t5": {"task_specific_params": _T5_TASKS},
     "tapas": {"num_aggregation_labels": 4, "average_logits_per_cell": False,
               "aggregation_labels": {0: "NONE", 1: "SUM", 2: "AVERAGE", 3: "COUNT"}, "no_aggregation_label_index": 0},
     "superglue": {"keypoint_encoder_sizes": [16, 32], "gnn_layers_types": ["self", "cross"]},

@@ -62,6 +62,7 @@ def make_transformers(decision, name, folder, hints):
         config.save_pretrained(folder)
     else:
         saving.save(model_class, config, folder, name, facts)
+        saving.drop_unread_inputs(model_class, folder)
     written = attempt(lambda: processors.make_processor(model_type, folder, config, facts), "processor")
     task = heads.task_of(architecture) if architecture else None
     library = "transformers"

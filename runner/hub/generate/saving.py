@@ -3,6 +3,7 @@
 Not here: the model's config (architectures.py).
 """
 
+import inspect
 import json
 import re
 
@@ -64,6 +65,15 @@ def convert(folder, file):
     else:
         save_file(weights, folder / file, metadata={"format": "pt"})
     return True
+
+
+def drop_unread_inputs(model_class, folder):
+    """A tokenizer makes no token types for a model that takes none: generate() refuses them."""
+    path = folder / "tokenizer_config.json"
+    if not path.exists() or "token_type_ids" in inspect.signature(model_class.forward).parameters:
+        return
+    names = json.loads(path.read_text()).get("model_input_names", ["input_ids", "attention_mask"])
+    patch_json(path, {"model_input_names": [n for n in names if n != "token_type_ids"]})
 
 
 def patch_json(path, fields):

@@ -82,7 +82,7 @@ def choose(decision, name, hints):
     """The name of the class. A class without a head, which shares its weights with all others, is
     made with the head that pre-training gives it."""
     stated = decision.architecture
-    if stated and _is_complete(stated):
+    if stated and (decision.exact or _is_complete(stated)):
         return stated
     if found := _by_use(decision.model_type, hints) or _by_word(decision.model_type, name):
         return found

@@ -30,7 +30,8 @@ _ABSENT_ERRORS = ("not a valid model identifier", "RepositoryNotFound", "is not 
                   "Repository Not Found", "404")  # fmt: skip
 _REVISION_ERRORS = ("is not a valid git identifier", "RevisionNotFound")
 _GATED_ERRORS = ("GatedRepo", "gated repo", "You are trying to access a gated")
-_SHA = re.compile(r"[0-9a-f]{7,40}\Z")
+# Commits, and branches and tags that hubs commonly have.
+_USUAL_REVISION = re.compile(r"main|master|HEAD|refs/.+|[0-9a-f]{7,40}|v?\d[\w.]*|fp16|bf16|fp32|float16|onnx|flax")
 
 
 @dataclasses.dataclass
@@ -41,6 +42,7 @@ class Decision:
     model_type: str = ""
     architecture: str = ""
     why: str = ""
+    exact: bool = False  # the class itself, also if it is one without a head
     sentence: str = ""  # the sentence-transformers class that loads it
 
 
@@ -53,7 +55,7 @@ def absent(name, revision, hints):
     if hints.uses and len(hints.raised) == hints.uses:
         if any(word in message for message in hints.raised for word in _ABSENT_ERRORS):
             return "a test expects that it does not exist", 404
-    known = revision in ("main", "master", "HEAD", None) or revision.startswith("refs/") or _SHA.match(revision)
+    known = revision is None or _USUAL_REVISION.fullmatch(revision)
     if not known and revision not in hints.revisions:
         return f"no revision {revision}: the source names none", 404
     if any(word in message for message in hints.raised for word in _REVISION_ERRORS):
@@ -82,7 +84,8 @@ def _by_spelled_class(name, hints):
     for word in sorted(words, key=len, reverse=True):
         found = class_named(word)
         if _is_model(found):
-            return Decision("transformers", found.config_class.model_type, word, f"the name spells {word}")
+            model_type = found.config_class.model_type
+            return Decision("transformers", model_type, word, f"the name spells {word}", exact=True)
     return None
 
 

@@ -249,6 +249,9 @@ def shrink_tokens(fields, new, facts):
         return new
     if "vocab_size" in fields:
         new["vocab_size"] = size
+    for name in ("src_vocab_size", "tgt_vocab_size"):
+        if _number(fields.get(name)):
+            new[name] = size
     for name in fields:
         if is_token(name) and fields[name] is not None and token_id(name, special) is not None:
             new[name] = token_id(name, special)

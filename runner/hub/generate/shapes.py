@@ -164,6 +164,8 @@ def shrink_value(name, old, fields):
         return _FIXED[name] if name in _FIXED else _shrink_list(name, old)
     if name in ("image_size", "img_size", "pretrain_image_size"):
         return image_size(fields)
+    if name == "embed_dim" and isinstance(fields.get("depths"), (list, tuple)):
+        return WIDTH // 2  # the first stage's; each next one has twice as much
     if name in _FIXED:
         new = _FIXED[name]
         return min(old, new) if _number(new) and _number(old) and new is not False else new

@@ -218,3 +218,16 @@ def test_an_embedding_model_has_its_modules(tmp_path):
     files = contents(answer)
     assert [m["path"] for m in json.loads(files["modules.json"])] == ["", "1_Pooling", "2_Normalize"]
     assert json.loads(files["1_Pooling/config.json"])["word_embedding_dimension"] == json.loads(files["config.json"])["hidden_size"]
+
+
+def test_labels_are_those_that_a_test_compares_not_those_that_it_sets(parts, tmp_path):
+    hints = hints_of(parts, tmp_path, "o/n", """
+        def test_one(self):
+            model = pipeline("ner", model="o/n").model
+            model.config.id2label = {0: "X", 1: "Y"}
+
+        def test_two(self):
+            model = pipeline("ner", model="o/n").model
+            self.assertEqual(model.config.id2label, {0: "O", 1: "PER"})
+    """)
+    assert hints.labels == ("O", "PER")

@@ -204,12 +204,12 @@ def _see_class_attributes(statement, hints):
 
 
 def _labels_near(node):
-    """The labels of a dictionary that the same function compares or sets as id2label."""
+    """The labels of a dictionary that the same function compares with id2label."""
     for statement in ast.walk(_scope(node)):
-        if not isinstance(statement, (ast.Expr, ast.Assign)):
+        if not isinstance(statement, (ast.Expr, ast.Assert)):
             continue
         inside = list(ast.walk(statement))
-        if any(_word(n) == "id2label" for n in inside) or any(isinstance(n, ast.keyword) and n.arg == "id2label" for n in inside):
+        if any(_word(n) == "id2label" for n in inside):
             for found in (n for n in inside if isinstance(n, ast.Dict) and n.keys):
                 pairs = [(getattr(k, "value", None), getattr(v, "value", None)) for k, v in zip(found.keys, found.values)]
                 if [k for k, _ in pairs] == list(range(len(pairs))) and all(isinstance(v, str) for _, v in pairs):

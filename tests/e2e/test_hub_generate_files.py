@@ -115,7 +115,7 @@ class TestTokenizers:
         read = made["read"][kind]
         assert file is None or (root / kind / file).is_file()
         assert "".join(read["back"].lower().split()) == "".join(SENTENCE.lower().split())
-        assert max(read["full"]) < made["facts"][kind]["vocab_size"] == read["length"]
+        assert max(read["full"]) < made["facts"][kind]["vocab_size"] >= read["length"]
         assert first is None or read["tokens"][0] == first
         assert last is None or read["tokens"][-1] == last
         assert str(root) not in (root / kind / "tokenizer_config.json").read_text()

@@ -217,10 +217,13 @@ def make_combined(cls, folder, config, made):
     if cls is None:
         return None
     try:
-        return cls(**combined_arguments(cls, folder, config, made))
+        processor = cls(**combined_arguments(cls, folder, config, made))
     except Exception as error:
         print(f"no {cls.__name__}: {type(error).__name__}: {error}")
         return None
+    if getattr(processor, "chat_template", None):
+        processor.chat_template = processor.tokenizer.chat_template = chat_template.for_processor(processor)
+    return processor
 
 
 def combined_arguments(cls, folder, config, made):

@@ -26,6 +26,14 @@ def for_tokenizer(tokenizer):
     return template(str(end) if end else "", media)
 
 
+def for_processor(processor):
+    """A processor may know tokens of media that its tokenizer has no name for."""
+    owners = (processor, processor.tokenizer)
+    media = {kind: next((str(token) for owner in owners if (token := getattr(owner, f"{kind}_token", None))), None) for kind in KINDS}
+    end = processor.tokenizer.eos_token
+    return template(str(end) if end else "", {kind: token for kind, token in media.items() if token})
+
+
 def is_wanted(model_type):
     """Whether models of the type write text: then people talk with some of them."""
     from transformers.models.auto import modeling_auto

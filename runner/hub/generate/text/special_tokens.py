@@ -103,16 +103,23 @@ def of_processor(model_type):
         docstrings = {id(node.body[0].value) for node in ast.walk(tree)
                       if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and node.body
                       and isinstance(node.body[0], ast.Expr)}
-        defaults, reads = {}, {}
+        defaults, reads, guarded = {}, {}, set()
         for node in ast.walk(tree):
             defaults |= _defaults(node)
-            reads |= _reads(node)
+            reads |= {name: reads.get(name) or token for name, token in _reads(node).items()}
+            guarded |= _guarded(node)
             if isinstance(node, ast.Constant) and id(node) not in docstrings and is_special(node.value):
                 others[node.value] = None
         for name in reads:
-            named[name] = reads[name] or defaults.get(name) or f"<{name.removesuffix('_token')}>"
+            token = reads[name] or defaults.get(name) or f"<{name.removesuffix('_token')}>"
+            # A processor that first looks whether the tokenizer has a name for it adds it itself, some as no text.
+            if name in guarded:
+                others[token] = None
+            else:
+                named[name] = token
         for name, token in defaults.items():
-            named.setdefault(name, token)
+            if name not in guarded:
+                named.setdefault(name, token)
     return {name: token for name, token in named.items() if name not in NAMED}, [*others]
 
 
@@ -147,6 +154,14 @@ def _reads(node):
     return {}
 
 
+def _guarded(node):
+    """Names of attributes that the source looks for with hasattr or getattr."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("hasattr", "getattr") and len(node.args) > 1:
+        if getattr(node.args[0], "attr", getattr(node.args[0], "id", "")) == "tokenizer":
+            return {_text(node.args[1])}
+    return set()
+
+
 def _of_tokenizer(node):
     owner = getattr(node.value, "attr", getattr(node.value, "id", ""))
     return owner == "tokenizer" and node.attr.endswith("_token") and not node.attr.startswith("add_")
@@ -172,11 +187,11 @@ def asked_by_config(model_type):
 def wanted(model_type):
     """As of_processor, with a token for each id of media that the config names and the processor does not."""
     named, others = of_processor(model_type)
-    named = dict(named)
+    named, has_bars = dict(named), any(token.startswith("<|") for token in others)
     for word in asked_by_config(model_type).values():
         is_named = f"{word}_token" in (*NAMED, *named) or any(matches(word, token) for token in (*named.values(), *others))
         if not is_named and re.search(r"image|video|audio|vision|boi|eoi|boa|eoa", word):
-            named[f"{word}_token"] = f"<{word}>"
+            named[f"{word}_token"] = f"<|{word}|>" if has_bars else f"<{word}>"
     return named, others
 
 

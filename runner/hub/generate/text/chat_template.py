@@ -30,8 +30,26 @@ def for_processor(processor):
     """A processor may know tokens of media that its tokenizer has no name for."""
     owners = (processor, processor.tokenizer)
     media = {kind: next((str(token) for owner in owners if (token := getattr(owner, f"{kind}_token", None))), None) for kind in KINDS}
+    media["image"] = image_token(processor, media["image"])
     end = processor.tokenizer.eos_token
     return template(str(end) if end else "", {kind: token for kind, token in media.items() if token})
+
+
+def image_token(processor, usual):
+    """The token that stands for a picture in a text: some, as Gemma 3's, replace the one that begins it."""
+    begin = getattr(processor, "boi_token", None) or getattr(processor.tokenizer, "boi_token", None)
+    candidates = [str(token) for token in (usual, begin) if token]
+    return next((token for token in candidates if takes_picture(processor, token)), usual)
+
+
+def takes_picture(processor, token):
+    from PIL import Image
+
+    try:
+        processor(text=[f"{token} a"], images=[[Image.new("RGB", (96, 80))]])
+        return True
+    except Exception:
+        return False
 
 
 def is_wanted(model_type):

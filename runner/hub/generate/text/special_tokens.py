@@ -217,7 +217,7 @@ def ids(tokenizer, model_type):
     for name, word in asked_by_config(model_type).items():
         token = next((t for t in others if t in vocabulary and matches(word, t)), None)
         if name not in found and token is not None:
-            found[name] = int(vocabulary[token])
+            found[f"{word}_token_id"] = found[f"{word}_token_index"] = int(vocabulary[token])
     return found
 
 

@@ -55,7 +55,7 @@ def states(result):
 
 
 def notes(result, module):
-    files = list((result.folder / "modules").glob(f"*{module}*/1.written/1.hub.jsonl"))
+    files = list((result.folder / "modules").rglob(f"{module}.py/1.written/1.hub.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 

@@ -147,5 +147,41 @@ TEST_F(CommandTest, TheRecordHoldsOnlyAddedVariables) {
     EXPECT_THAT(added, ::testing::Contains(::testing::Pair("BOTH", "user")));
 }
 
+TEST_F(CommandTest, AHubOverridesTheSuiteAndTheUserTheHub) {
+    settings.hub = {"http://127.0.0.1:8737", "/r/hub-home", "/share/hub/child/activate", false};
+    settings.inherited.insert(settings.inherited.end(), {{"HF_TOKEN", "hf_secret"},
+                                                         {"HF_HUB_CACHE", "/real"},
+                                                         {"NO_PROXY", "intern"},
+                                                         {"COMPAT_HUB_RECORD", "outer"}});
+    suite.env = {{"HF_HUB_OFFLINE", "1"}, {"TRANSFORMERS_CACHE", "/real"}, {"HF_HOME", "/real"}};
+    settings.from_user = {{"TRANSFORMERS_OFFLINE", "1"}};
+    auto all = env();
+    EXPECT_EQ(all["HF_ENDPOINT"], "http://127.0.0.1:8737");
+    EXPECT_EQ(all["COMPAT_HUB_ENDPOINT"], "http://127.0.0.1:8737");
+    EXPECT_EQ(all["HF_HOME"], "/r/hub-home");
+    EXPECT_EQ(all["HF_HUB_OFFLINE"], "0");
+    EXPECT_EQ(all["TRANSFORMERS_OFFLINE"], "1");
+    EXPECT_EQ(all["NO_PROXY"], "intern,127.0.0.1");
+    EXPECT_EQ(all["no_proxy"], "127.0.0.1");
+    EXPECT_EQ(all["COMPAT_HUB_RECORD"], "/r/1.hub.jsonl");
+    EXPECT_EQ(
+        all["PYTHONPATH"],
+        "/share/shim/python/activate:/share/hub/child/activate:/root dir:/root dir/src:/mine");
+    for (const char* other : {"HF_TOKEN", "HF_HUB_CACHE", "TRANSFORMERS_CACHE"})
+        EXPECT_FALSE(all.contains(other)) << other;
+    settings.hub.takes_tokens = true;
+    EXPECT_EQ(env()["HF_TOKEN"], "hf_secret");
+}
+
+TEST_F(CommandTest, WithoutAHubNothingOfItIsThere) {
+    settings.inherited.emplace_back("COMPAT_HUB_ENDPOINT", "http://127.0.0.1:1");
+    settings.inherited.emplace_back("HF_HUB_CACHE", "/mine");
+    const auto all = env();
+    for (const char* of_hub :
+         {"COMPAT_HUB_ENDPOINT", "COMPAT_HUB_RECORD", "HF_ENDPOINT", "NO_PROXY"})
+        EXPECT_FALSE(all.contains(of_hub)) << of_hub;
+    EXPECT_EQ(all.at("HF_HUB_CACHE"), "/mine");
+}
+
 }  // namespace
 }  // namespace compat::plan

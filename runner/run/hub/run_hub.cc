@@ -35,11 +35,14 @@ Expected<void> make_new_folder(const fs::path& folder) {
     return make_directories(folder);
 }
 
-// A generator runs the suite's packages, and no test: without the shim, on the CPU, and with no
-// hub.
+// No hub answers there.
+constexpr const char* kNoHub = "http://127.0.0.1:9";
+
+// A generator runs the suite's packages, and no test: without the shim, on the CPU, and with
+// neither a hub, nor tokens, nor caches of real models.
 plan::Variables variables_of_generator(const Ready& ready, const fs::path& folder) {
     plan::ChildSettings settings = ready.child;
-    settings.hub = {};
+    settings.hub = {kNoHub, folder / "hf-home", {}, false};
     settings.shim_library.clear();
     settings.simulate.clear();
     settings.on_cpu = true;
@@ -49,7 +52,7 @@ plan::Variables variables_of_generator(const Ready& ready, const fs::path& folde
     for (auto& [name, value] : plan::child_variables(ready.suite, settings))
         variables[name] = std::move(value);
     variables["OMP_NUM_THREADS"] = "1";
-    variables["HF_HOME"] = (folder / "hf-home").string();
+    variables.erase("COMPAT_HUB_ENDPOINT");
     for (const char* offline : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"})
         variables[offline] = "1";
     return {variables.begin(), variables.end()};

@@ -36,7 +36,7 @@ def end(test):
 
 
 def _test():
-    return _now["test"] or _environ.get(_TEST)
+    return _now["test"] or _environ.get(_TEST) or None
 
 
 def note(kind, name, generated):

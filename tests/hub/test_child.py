@@ -1,0 +1,184 @@
+"""The hub's hook in a process: which addresses lead to the hub, for each client that is installed, and
+which test has used what. Against a server of ours; the hub itself: test_hub.py."""
+import http.server
+import importlib.util
+import json
+import pathlib
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+CHILD = pathlib.Path(__file__).resolve().parents[2] / "runner/hub/child"
+sys.path.insert(0, str(CHILD))
+from compat_hub import addresses  # noqa: E402
+
+GENERATED = "67656e657261746564" + "a" * 22
+HUB = "http://127.0.0.1:1"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        body = self.path.encode()
+        self.server.asked.append((self.command, self.path))
+        self.send_response(404 if "missing" in self.path else 200)
+        self.send_header("Content-Length", str(len(body)))
+        if "made" in self.path:
+            self.send_header("X-Compat-Generated", "1")
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def hub():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.asked = []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def child(hub, tmp_path):
+    """Runs a program with the hook: its output, and the notes that it left."""
+
+    def call(program, *arguments, **more):
+        variables = {"COMPAT_HUB_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "COMPAT_HUB_RECORD": str(tmp_path / "notes"),
+                     "COMPAT_HUB_TEST": "a.py::test", "PYTHONPATH": str(CHILD / "activate"), "PATH": "/usr/bin:/bin", **more}
+        words = ["-c", textwrap.dedent(program)] if program else []
+        done = subprocess.run([sys.executable, *words, *arguments], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        notes = (tmp_path / "notes").read_text().splitlines() if (tmp_path / "notes").exists() else []
+        return done.stdout, [json.loads(line) for line in notes]
+
+    return call
+
+
+@pytest.mark.parametrize("url, moved", [
+    ("https://huggingface.co/org/n/resolve/main/c.json", "/org/n/resolve/main/c.json"),
+    ("https://hf.co/gpt2", "/gpt2"),
+    ("http://huggingface.co", "/"),
+    ("https://images.example.org/a%20b.jpg?x=1#top", "/_url/https/images.example.org/a%20b.jpg?x=1"),
+    ("https://cdn-media.huggingface.co/a.flac", "/_url/https/cdn-media.huggingface.co/a.flac"),
+    ("HTTP://Images.Example.org:80/a", "/_url/http/images.example.org/a"),
+    *[(url, None) for url in ("http://127.0.0.1:8000/x", "http://localhost/x", "http://[::1]/x", "http://10.0.0.1/x", "https://x.local/y",
+                              "https://user:secret@images.example.org/a", "https://images.example.org:8443/a", "http://printer/x",
+                              "ftp://images.example.org/a", "/relative", "https://a.invalid/")]])
+def test_which_addresses_lead_to_the_hub(url, moved):
+    assert addresses.moved(url, "GET", HUB) == (moved and HUB + moved)
+    assert addresses.moved(url, "POST", HUB) is None
+
+
+@pytest.mark.parametrize("path, subject", [
+    ("/org/n/resolve/main/a/b.json", ("repository", "models/org/n")),
+    ("/gpt2/resolve/main/c.json", ("repository", "models/gpt2")),
+    ("/datasets/org/n/resolve/main/a", ("repository", "datasets/org/n")),
+    ("/api/models/org/n", ("repository", "models/org/n")),
+    ("/api/models/gpt2/revision/main?x=1", ("repository", "models/gpt2")),
+    ("/api/datasets/org/n/tree/main", ("repository", "datasets/org/n")),
+    ("/_url/https/a.org/b?signature=secret", ("address", "https://a.org/b")),
+    ("/api/whoami-v2", None), ("/", None), ("/_url/https", None)])
+def test_what_an_answer_is_about(path, subject):
+    assert addresses.subject(path) == subject
+
+
+CLIENTS = {
+    "urllib": "import urllib.request as u\ndef get(url): return u.urlopen(u.Request(url)).read().decode()",
+    "requests": "import requests\ndef get(url): return requests.get(url).text",
+    "urllib3": "import urllib3\ndef get(url): return urllib3.PoolManager().request('GET', url).data.decode()",
+    "httpx": "import httpx\ndef get(url): return httpx.get(url).text",
+    "aiohttp": """import aiohttp, asyncio
+async def read(url):
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return await answer.text()
+def get(url): return asyncio.run(read(url))""",
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_client_asks_the_hub(child, hub, client):
+    if not importlib.util.find_spec(client):
+        pytest.skip(f"{client} is not installed")
+    out, notes = child(CLIENTS[client] + "\nfor url in ('https://huggingface.co/org/made/resolve/main/c.json', "
+                       "'https://images.example.org/cat.jpg?size=1'): print(get(url))")
+    assert out.split() == ["/org/made/resolve/main/c.json", "/_url/https/images.example.org/cat.jpg?size=1"]
+    assert notes == [{"test": "a.py::test", "repository": "models/org/made", "generated": True},
+                     {"test": "a.py::test", "address": "https://images.example.org/cat.jpg", "generated": False}]
+
+
+def test_an_answer_says_the_address_that_was_asked_for(child):
+    if not importlib.util.find_spec("requests"):
+        pytest.skip("requests is not installed")
+    out, _ = child("import requests; a = requests.get('https://images.example.org/a'); print(a.url, a.request.url)")
+    assert out.split() == ["https://images.example.org/a"] * 2
+
+
+def test_writing_and_servers_of_its_own_are_left_alone(child, hub):
+    own = f"http://127.0.0.1:{hub.server_port}/own"
+    out, notes = child(f"import urllib.request as u; print(u.urlopen('{own}').read().decode())\n"
+                       "try: u.urlopen('https://a.invalid/', b'data', timeout=1)\nexcept OSError: print('refused')")
+    assert out.split() == ["/own", "refused"] and not notes and hub.asked == [("GET", "/own")]
+
+
+def test_files_of_generated_repositories_are_noticed(child, tmp_path):
+    files = [tmp_path / "hub/models--org--name/snapshots" / GENERATED / "c.json",
+             tmp_path / "datasets/org___table/default/0.0.0" / GENERATED / "dataset_info.json",
+             tmp_path / "modules/transformers_modules/org/code" / GENERATED / "model.py",
+             tmp_path / "hub/models--org--real/snapshots" / ("b" * 40) / "c.json"]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+    _, notes = child(f"import os\nfor path in {[str(file) for file in files]} * 2: open(path).close()\n"
+                     f"os.fork() or (open({str(files[0])!r}).close(), os._exit(0))")
+    assert [note["repository"] for note in notes] == ["models/org/name", "datasets/org/table", "models/org/code"]
+    assert {note["generated"] for note in notes} == {True}
+
+
+def test_tests_that_share_a_fixture_share_what_it_used(child, tmp_path):
+    """Under the harness's recorder, as in a run: each test is noted, and an import has no test."""
+    (tmp_path / "test_it.py").write_text(textwrap.dedent("""
+        import pytest, urllib.request
+        def read(name): return urllib.request.urlopen(f"https://huggingface.co/org/{name}/resolve/main/c").read()
+        read("at-import")
+        @pytest.fixture(scope="module")
+        def inner(): return read("inner")
+        @pytest.fixture(scope="module")
+        def outer(inner): return read("outer")
+        def test_a(outer): pass
+        def test_b(outer): read("own")
+        def test_c(): pass
+        """))
+    harness = CHILD.parents[1] / "harness/main.py"
+    child(None, str(harness), "--framework", "pytest", "--module", "test_it.py", "--root", str(tmp_path), "--events",
+          str(tmp_path / "events"), COMPAT_HUB_TEST="")
+    found = [json.loads(line) for line in (tmp_path / "notes").read_text().splitlines()]
+    used = {}
+    for note in found:
+        used.setdefault(note["test"], set()).add(note["repository"].rpartition("/")[2])
+    assert used == {None: {"at-import"}, "test_it.py::test_a": {"inner", "outer"}, "test_it.py::test_b": {"inner", "outer", "own"}}
+
+
+def test_a_suites_own_sitecustomize_still_runs(child, tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/sitecustomize.py").write_text("import sys; sys.mine = 'mine'")
+    out, _ = child("import sys; print(sys.mine, 'compat_hub' in sys.modules)", PYTHONPATH=f"{CHILD / 'activate'}:{tmp_path / 'own'}")
+    assert out.split() == ["mine", "True"]
+
+
+def test_it_imports_nothing_that_a_suite_could_notice(child):
+    program = "import sys; print(*sorted(set(sys.modules) - {'__main__'}))"
+    with_hook, _ = child(program)
+    without, _ = child(program, COMPAT_HUB_ENDPOINT="")
+    assert {name for name in with_hook.split() if not name.startswith("compat_hub")} - set(without.split()) <= {"copy", "functools", "_functools", "collections", "types",
+                                                                                                        "operator", "_operator", "keyword", "reprlib", "itertools", "_collections", "copyreg", "weakref", "_weakrefset"}

@@ -67,7 +67,7 @@ def test_each_kind_of_isolation_reaches_the_hub(run, way):
     assert result.report["run"]["hub"] == "replay"
     use = result.report["hub"]
     assert use["generated"] == 0 and use["requests"] > 300
-    assert [name["name"] for name in use["missing_names"]] == ["model org/absent"], use
+    assert [name["name"] for name in use["missing_names"]] == ["model org/absent: config.json"], use
     assert "org/absent" in result.out and "--hub record" in result.out
     assert ", hub replay" in result.out
     # Of the run alone.

@@ -12,6 +12,7 @@
 #include "parsers/diagnosis/signature.h"
 #include "parsers/events.h"
 #include "parsers/framework_summary.h"
+#include "parsers/hub_uses.h"
 #include "parsers/text.h"
 #include "runner/base/device_kind.h"
 #include "runner/base/framework.h"
@@ -95,13 +96,11 @@ void diagnose_by_subtests(CaseRecord& test) {
 }
 
 template <class Visit>
-void each_failure(ModuleRecord& record, Visit visit) {
-    for (CaseRecord& test : record.cases) {
-        if (test.failure) visit(*test.failure, test.state);
-        for (Failure& failure : test.also) visit(failure, test.state);
-        for (SubCase& sub : test.subcases)
-            if (sub.failure) visit(*sub.failure, sub.state);
-    }
+void each_failure(CaseRecord& test, Visit visit) {
+    if (test.failure) visit(*test.failure, test.state);
+    for (Failure& failure : test.also) visit(failure, test.state);
+    for (SubCase& sub : test.subcases)
+        if (sub.failure) visit(*sub.failure, sub.state);
 }
 
 // Where the shim neither redirects CUDA nor simulates it, torch itself lacks CUDA's symbols: there
@@ -112,22 +111,26 @@ void acquit_the_shim(ModuleRecord& record) {
         (record.shim->mode != "none" || device_kind(record.shim->simulated).serves_cuda))
         return;
     const Rule& rule = *Rules::shipped().find(kNoDevice);
-    each_failure(record, [&](Failure& failure, State) {
+    const auto acquit = [&](Failure& failure, State) {
         if (failure.diagnosis->rule != kSymbol) return;
         failure.diagnosis->rule = rule.id;
         failure.diagnosis->cause = rule.cause;
         failure.diagnosis->error_class = rule.error_class;
-    });
+    };
+    for (CaseRecord& test : record.cases) each_failure(test, acquit);
 }
 
 }  // namespace
 
 void diagnose(ModuleRecord& record, const Isolation& isolation) {
-    each_failure(record, [&](Failure& failure, State state) {
-        failure.diagnosis = Rules::shipped().diagnose(failure, state, isolation);
-        failure.signature = signature_of(failure);
-    });
-    for (CaseRecord& test : record.cases) diagnose_by_subtests(test);
+    for (CaseRecord& test : record.cases) {
+        each_failure(test, [&](Failure& failure, State state) {
+            failure.diagnosis =
+                Rules::shipped().diagnose(failure, state, isolation, test.generated.any());
+            failure.signature = signature_of(failure);
+        });
+        diagnose_by_subtests(test);
+    }
 }
 
 bool needs_key(const ModuleRecord& record) {
@@ -161,6 +164,9 @@ ModuleRecord read_attempt(const AttemptFiles& files, std::string_view framework,
     record.collectives = std::move(devices.collectives);
     record.optimizer_steps = std::move(devices.optimizer_steps);
     append(record.diagnostics, std::move(devices.diagnostics));
+    const HubUses hub = HubUses::parse(files.hub);
+    hub.add_to(record.cases);
+    append(record.diagnostics, hub.diagnostics());
     diagnose(record, files.isolation);
     acquit_the_shim(record);
     return record;

@@ -1,4 +1,4 @@
-// All that is known of one attempt at one module, from the three files it left: the one entry for
+// All that is known of one attempt at one module, from the files it left: the one entry for
 // whoever has run it. Not for joining attempts: that is the store's and the reports' business.
 #pragma once
 
@@ -28,6 +28,7 @@ struct AttemptFiles {
     // Empty: nobody has it any more.
     std::string key{};
     LogReader log_reader = nullptr;  // null: without events nothing is known of the tests
+    LineSource hub{""};
 };
 
 // The events decide. Where there are none that can be read, the log's text does, if `framework` is

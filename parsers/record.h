@@ -119,6 +119,17 @@ struct SubCase {
     friend bool operator==(const SubCase&, const SubCase&) = default;
 };
 
+// Models and data that a hub made up and that a test used: "models/org/name", "datasets/name", or
+// an address (<attempt>.hub.jsonl, docs/reference/file-formats.md).
+struct GeneratedUse {
+    std::vector<std::string> names;  // in the alphabet's order; kMostGenerated at most
+    std::int64_t count = 0;          // of all
+
+    [[nodiscard]] bool any() const { return count > 0; }
+    friend bool operator==(const GeneratedUse&, const GeneratedUse&) = default;
+};
+inline constexpr std::size_t kMostGenerated = 20;
+
 struct CaseRecord {
     std::string id;    // path::Class::test[params], path = the module run; "#2" for a repeated id
     std::string name;  // the framework's own, to select it: "tests.test_a.A.test_x", a node id
@@ -132,11 +143,12 @@ struct CaseRecord {
     // The framework's outcome of the test's call, where `state` differs: a tear-down broke
     // after a skip, only sub-tests failed.
     std::optional<State> call_state;
-    bool pseudo = false;  // `<module>`, `Class::<tearDownClass>`: a row that is not a test
+    bool pseudo = false;     // `<module>`, `Class::<tearDownClass>`: a row that is not a test
     std::int64_t tests = 1;  // that the row stands for; other than 1: they have no name
     std::optional<Failure> failure;
     std::vector<Failure> also;  // further failures of the same test (a tear-down that broke, too)
     std::vector<SubCase> subcases;
+    GeneratedUse generated;
     // Attempts before this one that a file of results tells of, in order. `split_attempts`
     // (parsers/import/importers.h) makes attempts at the module of them before they are stored.
     std::vector<CaseRecord> earlier;
@@ -208,7 +220,7 @@ struct ShimSession {
 
 // Something a reader of the results should know. `offset` is a byte offset in `file`.
 struct Diagnostic {
-    std::string file;  // "log", "events", "devices"
+    std::string file;  // "log", "events", "devices", "hub"
     std::int64_t offset = 0;
     std::string message;
     friend bool operator==(const Diagnostic&, const Diagnostic&) = default;

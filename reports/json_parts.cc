@@ -29,6 +29,7 @@ void failure_json(JsonText& to, const FailureView& f) {
         to.member_or_null("class", f.error_class);
         to.member_or_null("confidence", f.confidence);
         to.member_or_null("rule", f.rule);
+        to.member_or_null("needs", f.needs);
         to.member_or_null("signature", f.signature);
         to.key("also");
         to.list(f.also, [&](const FailureView& also) { failure_json(to, also); });
@@ -95,6 +96,7 @@ Json cluster_json(const ClusterView& c) {
             {"class", or_null(c.error_class)},
             {"confidence", or_null(c.confidence)},
             {"rule", or_null(c.rule)},
+            {"needs", or_null(c.needs)},
             {"key_line", c.key_line},
             {"example", c.example},
             {"url", or_null(c.url)},
@@ -123,6 +125,8 @@ void test_members(JsonText& to, const CaseView& c) {
     to.member_or_null("url", c.url);
     to.key("marks");
     to.list(c.marks, [&](const std::string& mark) { to.value(mark); });
+    if (c.generated.any())
+        to.member("generated", Json{{"count", c.generated.count}, {"names", c.generated.names}});
     to.member_or_null("log", c.log);
     to.member("attempts", list_of(c.attempts, attempt_json));
     to.key("subtests");
@@ -186,6 +190,7 @@ Json totals_json(const Totals& t) {
     out["race"] = t.race;
     out["redirected"] = t.redirected;
     out["untouched"] = t.untouched;
+    out["generated"] = t.generated;
     return out;
 }
 

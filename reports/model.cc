@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "reports/generated.h"
 #include "reports/links.h"
 #include "reports/overview/blind_spots.h"
 #include "reports/reproduce.h"
@@ -69,15 +70,16 @@ bool ended_in_order(const ModuleRecord& record) {
     return record.outcome == ModuleOutcome::completed || record.outcome == ModuleOutcome::no_tests;
 }
 
-// But its texts. `to`: a FailureView or a ClusterView.
+// But its texts. `to`: a FailureView or a ClusterView. `used`: what its test used.
 template <class View>
-void set_cause(View& to, const parsers::Failure& failure) {
+void set_cause(View& to, const parsers::Failure& failure, const parsers::GeneratedUse& used) {
     const auto& why = failure.diagnosis;
     if (!why) return;
     to.cause = name_of(why->cause);
     if (why->error_class) to.error_class = name_of(*why->error_class);
     to.confidence = name_of(why->confidence);
     to.rule = why->rule;
+    if (used.any() && blames_generated(why->rule)) to.needs = describe_need(used);
 }
 
 }  // namespace
@@ -225,6 +227,7 @@ class ModelBuilder::Impl {
                          [](const auto& a, const auto& b) { return a.modules > b.modules; });
         set_totals();
         blind_spots_.add(Blind::untouched, model_.totals.untouched);
+        blind_spots_.add(Blind::generated, model_.totals.generated);
         if (is_device_unused(model_)) blind_spots_.add(Blind::device_unused, totals_.collected);
         model_.blind_spots = blind_spots_.spots();
         model_.history = std::move(options_.past_runs.runs);
@@ -332,21 +335,22 @@ class ModelBuilder::Impl {
         view.pseudo = record.pseudo;
         view.tests = record.tests;
         view.duration_s = record.duration_s;
+        view.generated = used_by(record);
         const parsers::Location& place = place_of(record, module);
         view.file = links_.shown(place.file);
         view.line = place.line;
         view.url = links_.resolve(place);
         if (record.failure) {
-            view.failure = failure_view(*record.failure);
+            view.failure = failure_view(*record.failure, view.generated);
             for (const parsers::Failure& also : record.also)
-                view.failure->also.push_back(failure_view(also));
+                view.failure->also.push_back(failure_view(also, view.generated));
         }
         for (const parsers::SubCase& sub : record.subcases) {
             SubtestView& subtest = view.subtests.emplace_back();
             subtest.id = record.id + " " + sub.label;
             subtest.state = sub.state;
             subtest.reason = masked(sub.reason);
-            if (sub.failure) subtest.failure = failure_view(*sub.failure);
+            if (sub.failure) subtest.failure = failure_view(*sub.failure, view.generated);
         }
         if (!run_.imported && needs_attention(record.state))
             view.reproduce = record.pseudo ? commands_.of(module_path, module_path, {})
@@ -394,11 +398,17 @@ class ModelBuilder::Impl {
         test.fork_sensitive = verdict.fork_sensitive;
     }
 
-    FailureView failure_view(const parsers::Failure& failure) {
+    [[nodiscard]] parsers::GeneratedUse used_by(const CaseRecord& test) const {
+        parsers::GeneratedUse use = test.generated;
+        for (std::string& name : use.names) name = masked(name);
+        return use;
+    }
+
+    FailureView failure_view(const parsers::Failure& failure, const parsers::GeneratedUse& used) {
         FailureView view;
         view.type = failure.type;
         view.message = masked(failure.message);
-        set_cause(view, failure);
+        set_cause(view, failure, used);
         view.signature = masked(failure.signature);
         view.key_line = masked(failure.key_line());
         view.traceback = masked(failure.traceback);
@@ -505,7 +515,7 @@ class ModelBuilder::Impl {
             shows_this.tests = cluster.tests;
             shows_this.expected = cluster.expected;
             cluster = std::move(shows_this);
-            set_cause(cluster, failure);
+            set_cause(cluster, failure, used_by(test));
             cluster.signature = signature;
             cluster.key_line = masked(failure.key_line());
             if (const auto named = analysis::gaps_in(failure, target()); !named.empty())
@@ -596,6 +606,7 @@ class ModelBuilder::Impl {
         totals.race = totals_.race;
         totals.redirected = totals_.redirected;
         totals.untouched = totals_.untouched;
+        totals.generated = totals_.generated;
     }
 
     store::RunInfo info_;

@@ -55,6 +55,7 @@ struct FailureView {
     std::string error_class;  // empty: no device refused anything
     std::string confidence;
     std::string rule;       // id in parsers/diagnosis/rules.json; empty: none matched
+    std::string needs{};    // "needs the real weights of org/name"; empty: nothing was generated
     std::string signature;  // equal for equal failures
     std::string traceback;
     std::vector<FrameView> frames;  // outermost first
@@ -123,8 +124,9 @@ struct CaseView {
     std::string file;  // as FrameView::file
     int line = 0;
     std::string url;
-    std::vector<std::string> marks;  // device, fallback, redirected, untouched
-    bool used_accelerator = false;   // in any state (analysis::used_accelerator)
+    std::vector<std::string> marks;  // analysis::Marks
+    parsers::GeneratedUse generated{};
+    bool used_accelerator = false;  // in any state (analysis::used_accelerator)
     // "file:line" of its first request that got another device; only if needs_attention(state).
     std::string redirected_at, redirected_url;
     std::vector<RefusalView> refusals;  // one for each message and place
@@ -172,11 +174,12 @@ struct Totals {
     StateCounts states{};
     StateCounts rows{};  // as `states`, a row of tests without names counted once
     std::int64_t flaky = 0;
-    std::int64_t device = 0;  // this and the next four: tests with that mark
+    std::int64_t device = 0;  // this and the next five: tests with that mark
     std::int64_t fallback = 0;
     std::int64_t race = 0;
     std::int64_t redirected = 0;
     std::int64_t untouched = 0;
+    std::int64_t generated = 0;
     std::int64_t used_accelerator = 0;  // in any state
 
     [[nodiscard]] std::int64_t count(parsers::State state) const {
@@ -197,10 +200,11 @@ struct Accounting {
 // Failures with one signature. A run may have one for each test, so only common facts are here.
 struct ClusterView {
     std::string signature;
-    std::string cause;  // this and the next four as in FailureView
+    std::string cause;  // this and the next three as in FailureView
     std::string error_class;
     std::string confidence;
     std::string rule;
+    std::string needs{};  // the example's
     std::string key_line;
     std::string example;  // id of its test; of one that is unexpected, where there is one
     std::string url;
@@ -334,10 +338,10 @@ inline constexpr std::int64_t kTestsWithHistory = 2000;
 inline constexpr std::size_t kRedirectionsOfTest = 20;
 
 struct ModelOptions {
-    fs::path run_folder;                  // absolute: source copies go in its source/ folder
-    fs::path report_folder;               // relative links start here
-    OtherRuns other_runs{};               // for attribution
-    PastRuns past_runs{};                 // for histories
+    fs::path run_folder;     // absolute: source copies go in its source/ folder
+    fs::path report_folder;  // relative links start here
+    OtherRuns other_runs{};  // for attribution
+    PastRuns past_runs{};    // for histories
     // Masked in all text that a suite wrote, but the names of tests (runner/base/secrets.h).
     std::vector<std::string> secrets = own_secret_values();
     bool may_copy = true;  // as LinkSource::may_copy
@@ -361,9 +365,9 @@ class ModelBuilder {
 
     // Where links of the views so far lead to copies in `source/` of the run's folder.
     struct Copies {
-        std::string prefix;                        // of those links; empty: links lead elsewhere
-        fs::path folder;                           // absolute
-        std::vector<fs::path> files;               // relative to it
+        std::string prefix;           // of those links; empty: links lead elsewhere
+        fs::path folder;              // absolute
+        std::vector<fs::path> files;  // relative to it
     };
     [[nodiscard]] Copies copies() const;
 

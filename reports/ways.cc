@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parsers/diagnosis/diagnose.h"
 #include "runner/analysis/attempts.h"
 #include "runner/store/store.h"
 
@@ -29,7 +30,7 @@ Expected<OtherRuns> other_runs_of(const store::Store& store, const std::string& 
                               const std::string& test) -> std::optional<OtherRuns::Verdict> {
         const auto verdict = store.verdict_of(other, test).value_or(std::nullopt);
         if (!verdict) return std::nullopt;
-        return OtherRuns::Verdict{verdict->state, verdict->signature};
+        return OtherRuns::Verdict{verdict->state, verdict->signature, verdict->generated};
     };
     return others;
 }
@@ -69,6 +70,7 @@ std::optional<AttributionView> WaysOfRun::attribution(const parsers::CaseRecord&
     if (const auto* failure = analysis::deciding_failure(test); failure && failure->diagnosis) {
         own.cause = failure->diagnosis->cause;
         own.rule = failure->diagnosis->rule;
+        own.without_generated = parsers::Rules::shipped().cause_without_generated(own.rule);
     }
     std::vector<analysis::OtherWay> others;
     for (const auto& attempt : kinds_.attempts(failed)) {
@@ -79,7 +81,8 @@ std::optional<AttributionView> WaysOfRun::attribution(const parsers::CaseRecord&
                               ? shown_by(attempt.state, attempt.signature, failed.signature)
                               : Shown::idle,
                           {},
-                          kinds_.run_as(failed)});
+                          kinds_.run_as(failed),
+                          attempt.generated});
     }
     // For each way, take the newest run that has the test: a later one may be of a part of the
     // suite.
@@ -89,8 +92,11 @@ std::optional<AttributionView> WaysOfRun::attribution(const parsers::CaseRecord&
         const auto verdict = others_.verdict(run.id, test.id);
         if (!verdict) continue;
         seen.push_back(run.way);
-        others.push_back(
-            {run.way, shown_by(verdict->state, verdict->signature, failed.signature), run.id});
+        others.push_back({run.way,
+                          shown_by(verdict->state, verdict->signature, failed.signature),
+                          run.id,
+                          {},
+                          verdict->generated});
     }
     const auto found = analysis::attribute(own, others);
     return found ? std::optional(view_of(*found)) : std::nullopt;

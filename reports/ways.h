@@ -52,7 +52,8 @@ struct OtherRuns {
     };
     struct Verdict {
         parsers::State state = parsers::State::not_run;
-        std::string signature;  // of its failure
+        std::string signature;   // of its failure
+        bool generated = false;  // it used what the hub had generated
     };
     std::vector<Run> runs{};
     // Empty: the run has no such test.

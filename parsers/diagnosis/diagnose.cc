@@ -106,6 +106,7 @@ Rule rule_of(const Json& fields) {
     rule.isolation = fields.value("isolation", "");
     if (!rule.isolation.empty() && rule.isolation != "sandbox" && rule.isolation != kNoNetwork)
         throw std::invalid_argument(fmt::format("there is no \"{}\"", rule.isolation));
+    rule.generated_instead_of = fields.value("generated_instead_of", std::vector<std::string>());
     rule.short_line = fields.value("short", false);
     rule.last_resort = fields.value("last_resort", false);
     rule.meaning = fields.at("meaning");
@@ -129,7 +130,9 @@ const Rule* Rules::first(std::string_view words, const Asked& asked, bool by_tex
     const bool is_short = std::min(words.find('\n'), words.size()) <= kShortLineBytes;
     const auto found = std::ranges::find_if(rules_, [&](const Rule& rule) {
         const auto at = static_cast<size_t>(&rule - rules_.data());
-        if (!holds_in(rule, asked.isolation) || (rule.short_line && !is_short)) return false;
+        if (!holds_in(rule, asked.isolation) || (rule.short_line && !is_short) ||
+            !rule.generated_instead_of.empty())
+            return false;
         if (by_text && (rule.text.empty() || !rule.statement.empty() || rule.last_resort))
             return false;
         if (!rule.states.empty() && std::ranges::count(rule.states, asked.state) == 0) return false;
@@ -196,7 +199,30 @@ bool tells_more(const Diagnosis& inner, bool is_last_resort, const Failure& oute
 
 }  // namespace
 
-Diagnosis Rules::diagnose(const Failure& failure, State state, const Isolation& isolation) const {
+Diagnosis Rules::diagnose(const Failure& failure, State state, const Isolation& isolation,
+                          bool generated) const {
+    Diagnosis diagnosis = diagnose_by_text(failure, state, isolation);
+    if (!generated) return diagnosis;
+    const auto instead = std::ranges::find_if(rules_, [&](const Rule& rule) {
+        return std::ranges::count(rule.generated_instead_of, diagnosis.rule) > 0;
+    });
+    if (instead == rules_.end()) return diagnosis;
+    diagnosis.cause = instead->cause;
+    diagnosis.error_class = instead->error_class;
+    diagnosis.confidence = std::min(instead->confidence, diagnosis.confidence);
+    diagnosis.rule = instead->id;
+    return diagnosis;
+}
+
+std::optional<Cause> Rules::cause_without_generated(std::string_view rule) const {
+    const Rule* blamed = find(rule);
+    if (!blamed || blamed->generated_instead_of.empty()) return std::nullopt;
+    const Rule* instead_of = find(blamed->generated_instead_of.front());
+    return instead_of ? std::optional(instead_of->cause) : std::nullopt;
+}
+
+Diagnosis Rules::diagnose_by_text(const Failure& failure, State state,
+                                  const Isolation& isolation) const {
     Diagnosis own = diagnose_itself(failure, state, isolation);
     const auto inner = embedded_traceback(failure.message);
     if (!inner) return own;

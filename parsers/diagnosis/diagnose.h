@@ -34,9 +34,12 @@ struct Rule {
     std::string text, at, statement;
     std::vector<State> states;  // empty: any
     std::string isolation;      // "sandbox", or "no-network" in a sandbox; empty: any child
-    bool short_line = false;    // the exception's first line has kShortLineBytes at most
-    bool last_resort = false;   // gives way to what an exception chained before says
-    std::string meaning;        // one sentence, for readers of a report
+    // Ids of rules of one cause, after which this one is asked if the test used something that the
+    // hub had generated; empty: it is one of the rules in their order.
+    std::vector<std::string> generated_instead_of;
+    bool short_line = false;   // the exception's first line has kShortLineBytes at most
+    bool last_resort = false;  // gives way to what an exception chained before says
+    std::string meaning;       // one sentence, for readers of a report
     std::vector<Example> examples;
 };
 
@@ -49,14 +52,20 @@ class Rules {
     // Those in rules.json, which is part of the program.
     [[nodiscard]] static const Rules& shipped();
 
+    // `generated`: the test used something that the hub had generated.
     [[nodiscard]] Diagnosis diagnose(const Failure& failure, State state,
-                                     const Isolation& isolation = {}) const;
+                                     const Isolation& isolation = {}, bool generated = false) const;
+    // The cause that such a failure has if nothing generated is to blame for it. Empty: the rule
+    // blames nothing generated.
+    [[nodiscard]] std::optional<Cause> cause_without_generated(std::string_view rule) const;
     [[nodiscard]] const std::vector<Rule>& all() const { return rules_; }
     // Null: there is none.
     [[nodiscard]] const Rule* find(std::string_view id) const;
 
   private:
     struct Asked;
+    [[nodiscard]] Diagnosis diagnose_by_text(const Failure& failure, State state,
+                                             const Isolation& isolation) const;
     // By what the failure itself says, whatever other process's output stands in it.
     [[nodiscard]] Diagnosis diagnose_itself(const Failure& failure, State state,
                                             const Isolation& isolation) const;

@@ -23,7 +23,7 @@ struct ComparedRun {
     bool complete = true;
     std::int64_t modules = 0, tests = 0;
     StateCounts states{};
-    std::vector<BlindSpot> blind_spots{};  // by state and cause: marks are not read
+    std::vector<BlindSpot> blind_spots{};  // by state and cause, and `generated`
 };
 
 // A test whose class is listed (ChangeClassRow::differs).

@@ -26,8 +26,8 @@ constexpr std::size_t kOwnRedirections = 20;
 constexpr std::size_t kPastStates = 30;
 
 // As kMarkBits in states.ts; the bits after these are of members that are no marks.
-constexpr std::array<std::string_view, 5> kMarksByBit{"device", "fallback", "race", "redirected",
-                                                      "untouched"};
+constexpr std::array<std::string_view, 6> kMarksByBit{"device",     "fallback",  "race",
+                                                      "redirected", "untouched", "generated"};
 
 int marks_of(const CaseView& test) {
     int bits = 0;
@@ -80,7 +80,7 @@ bool has_details(const CaseView& c) {
     return needs_attention(c.state) || c.failure || c.diagnosis || c.attribution || c.expectation ||
            c.reproduce || !c.reason.empty() || !c.attempts.empty() || !c.subtests.empty() ||
            !c.refusals.empty() || !c.redirections.empty() || !c.redirected_at.empty() ||
-           !c.history.empty();
+           !c.history.empty() || c.generated.any();
 }
 
 // An excerpt of the test's log, or why there is none; neither: the test has no log.

@@ -43,7 +43,8 @@ std::string suite_frames(const FailureView& failure) {
 std::string describe_cause(const ClusterView& cluster) {
     std::string words = code(cluster.cause);
     if (!cluster.error_class.empty()) words += ", " + code(cluster.error_class);
-    words += fmt::format(": {}", cause_means(cluster.cause));
+    words += fmt::format(": {}", cluster.needs.empty() ? std::string(cause_means(cluster.cause))
+                                                       : code(cluster.needs));
     if (!cluster.rule.empty())
         words += fmt::format(" ({} confidence, rule {})", cluster.confidence, code(cluster.rule));
     return words;

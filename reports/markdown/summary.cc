@@ -120,7 +120,12 @@ std::string describe_totals(const ReportModel& model) {
 std::string how_it_passed(const ReportModel& model) {
     const Totals& totals = model.totals;
     if (model.run.imported) return "Devices were not recorded: the results were imported.\n";
-    if (!model.run.shim) return "Devices were not recorded: the shim was off.\n";
+    if (!model.run.shim)
+        return fmt::format("Devices were not recorded: the shim was off.\n{}",
+                           totals.generated == 0
+                               ? std::string()
+                               : fmt::format("\n{} used generated models or data.\n",
+                                             counted(totals.generated, "test")));
     return fmt::format(
         "Of {} tests that passed or failed, {} used an accelerator (target: {}).\n\n"
         "| mark | tests | meaning |\n|---|---:|---|\n"
@@ -128,10 +133,14 @@ std::string how_it_passed(const ReportModel& model) {
         "| fallback | {} | some operation went to the CPU |\n"
         "| race | {} | no wait orders accesses of two CUDA streams |\n"
         "| redirected | {} | asked for another device than it got |\n"
-        "| untouched | {} | none of these: the result says nothing about the device |\n",
+        "| untouched | {} | none of these: the result says nothing about the device |\n{}",
         totals.count(State::passed) + totals.count(State::failed), totals.device,
         code(describe_device(model.run)), totals.device, totals.fallback, totals.race,
-        totals.redirected, totals.untouched);
+        totals.redirected, totals.untouched,
+        totals.generated == 0
+            ? std::string()
+            : fmt::format("| generated | {} | used a model or data that the hub had generated |\n",
+                          totals.generated));
 }
 
 }  // namespace compat::reports

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "reports/generated.h"
+
 namespace compat::reports {
 
 using parsers::Cause;
@@ -38,7 +40,7 @@ std::optional<Blind> blind_spot_of(State state, const parsers::Diagnosis* diagno
         case Cause::timeout:
             return Blind::timed_out;
         case Cause::hub:
-            return Blind::network;
+            return blames_generated(diagnosis->rule) ? Blind::real_weights : Blind::network;
         case Cause::infrastructure:
             return Blind::runner;
         case Cause::resource:

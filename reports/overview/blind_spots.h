@@ -24,16 +24,18 @@ enum class Blind {
     disk,
     resources,
     network,
+    real_weights,
     runner,
     device_unused,
-    untouched
+    untouched,
+    generated
 };
 
 struct BlindSpotRow {
     std::string_view name;   // in files
     std::string_view words;  // what the tests did; after ": " why that matters
 };
-inline constexpr std::array<BlindSpotRow, 10> kBlindSpots{{
+inline constexpr std::array<BlindSpotRow, 12> kBlindSpots{{
     {"not_loaded", "took the place of a module that could not be loaded: its tests do not count"},
     {"not_run", "did not run: no result"},
     {"timed_out", "ended by time-out: slow, or stuck"},
@@ -42,9 +44,15 @@ inline constexpr std::array<BlindSpotRow, 10> kBlindSpots{{
      "ended for lack of disk space: a limit of the machine or the sandbox, not of the code"},
     {"resources", "ended for lack of file handles, threads or the like: the machine's limit"},
     {"network", "needed the network: weights, data or a server could not be reached"},
+    {"real_weights",
+     "needed real weights or data: a comparison failed on generated ones, which is no "
+     "fault of the device"},
     {"runner", "broke in the runner's own code: no result of the code under test"},
     {"device_unused", "ran without any use of the simulated device: no result says anything of it"},
     {"untouched", "touched no device: a result says nothing about it"},
+    {"generated",
+     "used generated models or data: a pass says that the code runs on the device, not "
+     "that numbers are the real model's"},
 }};
 
 class BlindSpotCounts {

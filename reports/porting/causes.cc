@@ -7,6 +7,7 @@
 
 #include "reports/porting/parts.h"
 #include "runner/analysis/gaps.h"
+#include "runner/base/text.h"
 
 namespace compat::reports {
 
@@ -103,11 +104,10 @@ std::string describe_streams(const Difference& difference) {
     if (difference.failed_streams == 0)
         return fmt::format("does not fail so with any of {} random streams on plain CPU",
                            difference.streams);
-    return fmt::format("fails with {} of {} random streams on plain CPU{}",
-                       difference.failed_streams, difference.streams,
-                       difference.failed_streams == difference.streams
-                           ? ", so random numbers do not decide"
-                           : "");
+    return fmt::format(
+        "fails with {} of {} random streams on plain CPU{}", difference.failed_streams,
+        difference.streams,
+        difference.failed_streams == difference.streams ? ", so random numbers do not decide" : "");
 }
 
 std::string describe_input_difference(const InputDifference& input) {
@@ -137,6 +137,16 @@ std::string describe_unloaded(const PortingView& view) {
         if (count > 0) words.push_back(fmt::format("{} on {}", count, row.brief));
     }
     return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string describe_generated(const PortingView& view) {
+    std::int64_t most = 0;
+    for (const PortingColumn& column : view.columns) most = std::max(most, column.totals.generated);
+    if (most == 0) return {};
+    return fmt::format(
+        "{} used generated models or data: a pass says that the code runs on the "
+        "device, not that numbers are the real model's",
+        counted(most, "test"));
 }
 
 std::string format_columns(const UnloadedModule& module, const PortingView& view) {

@@ -107,6 +107,7 @@ void add_failure(std::vector<FailureFacts>& list, const FailureView& view, const
     facts.cause = view.cause;
     facts.error_class = view.error_class;
     facts.rule = view.rule;
+    facts.without_generated = parsers::Rules::shipped().cause_without_generated(view.rule);
     facts.signature = view.signature;
     facts.key_line = view.key_line;
     if (const auto* frame = innermost_in_suite(view)) {

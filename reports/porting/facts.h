@@ -26,6 +26,8 @@ struct FailureFacts {
     bool perhaps_random = false;      // only streams of random numbers can tell (RandomStreams)
     int streams = 0;                  // of random numbers that its test was run with on plain CPU
     int failed_streams = 0;           // those with which it broke in the same way
+    // The cause if nothing that the hub generated is to blame; empty: nothing generated is.
+    std::optional<parsers::Cause> without_generated{};
 };
 
 // The text of a failure without what differs between devices and runs: one mistake has one,

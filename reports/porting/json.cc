@@ -37,6 +37,7 @@ Json column(const PortingView& view, const ColumnRow& row) {
     for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
         out[std::string(parsers::kStateNames[i])] = at.totals.states[i];
     out["exercised"] = at.used_accelerator;
+    out["generated"] = at.totals.generated;
     out["differ"] = at.differ;
     for (size_t i = 0; i < analysis::kChangeNames.size(); ++i)
         out["changes"][std::string(analysis::kChangeNames[i])] = at.changes[i];
@@ -110,6 +111,7 @@ Json test(const PortedTest& t) {
              {"url", null_if_empty(t.url)},
              {"pseudo", t.pseudo},
              {"flaky", t.flaky},
+             {"generated", t.generated},
              {"states", Json::object()},
              {"differences", Json::array()}};
     for (const ColumnRow& row : kColumns) {

@@ -196,6 +196,10 @@ std::string unused_accelerators(const PortingView& view) {
     return text;
 }
 
+std::string paragraph(const std::string& sentence) {
+    return sentence.empty() ? sentence : fmt::format("\n{}.\n", sentence);
+}
+
 std::string table_of_columns(const PortingView& view) {
     std::vector<size_t> states;
     for (size_t i = 0; i < parsers::kStateNames.size(); ++i)
@@ -393,8 +397,8 @@ void porting_markdown(const PortingView& view, size_t max_bytes, const Sink& sin
     Document page(max_bytes);
     page.head = headline(view) + unloaded_modules_of(view) + missing_runs(view) +
                 input_differences(view) + unused_accelerators(view) +
-                cuda_uses_markdown(view.cuda_uses) + "\n" + table_of_columns(view) +
-                first_causes(view);
+                paragraph(describe_generated(view)) + cuda_uses_markdown(view.cuda_uses) + "\n" +
+                table_of_columns(view) + first_causes(view);
     Section& mismatches = page.open("Accounting does not close", "mismatches", {.items = 100});
     for (const AccountingMismatch& m : view.accounting.mismatches)
         page.add(mismatches, {fmt::format("- {}: {}\n", m.module, code(m.message))});

@@ -160,6 +160,7 @@ class PortingBuilder::Impl {
         std::string url;
         bool flaky = false;  // in any column
         std::string id_on_cpu{};
+        PerColumn<bool> generated{};  // where it used what the hub had generated
     };
 
     PortingColumn& current() { return view_.columns[index_of(column_)]; }
@@ -200,6 +201,7 @@ class PortingBuilder::Impl {
             return add_mismatch(fmt::format("{} is there more than once", test.id));
         if (links_.size() <= at) links_.push_back({test.url});
         links_[at].flaky |= test.flaky;
+        links_[at].generated[index_of(column_)] = test.generated.any();
         PortingColumn& column = current();
         const StateKind kind = kind_of(test.state);
         ResultDetails details = details_of(test, *column.run);
@@ -281,6 +283,7 @@ class PortingBuilder::Impl {
             difference.attribution = attribution_of(difference, failures);
             if (difference.attribution && difference.attribution->rule == analysis::kRedirectedOnly)
                 blame_redirection(difference.details);
+            acquit_generated(difference);
             if (difference.here && *difference.here != State::not_run) continue;
             const std::string module(compared_.test(difference.test).module);
             if (const auto broken = broken_modules_.find({column, module});
@@ -324,7 +327,11 @@ class PortingBuilder::Impl {
                         : analysis::Shown::fails_otherwise;
             }
             const RunView& run = *view_.at(row.column).run;
-            others.push_back({analysis::way_of(run), shown, run.id});
+            others.push_back({analysis::way_of(run),
+                              shown,
+                              run.id,
+                              {},
+                              links_[here.test].generated[index_of(row.column)]});
         }
         return others;
     }
@@ -333,9 +340,10 @@ class PortingBuilder::Impl {
         const UngroupedDifference& difference, const FailuresOfTests& all) const {
         if (difference.details.failures.empty() || difference.flaky) return std::nullopt;
         const FailureFacts& failure = difference.details.failures.front();
-        const auto found = analysis::attribute({analysis::way_of(*view_.at(difference.column).run),
-                                                failure.evidence.cause, failure.rule},
-                                               other_ways(difference, all));
+        const auto found =
+            analysis::attribute({analysis::way_of(*view_.at(difference.column).run),
+                                 failure.evidence.cause, failure.rule, failure.without_generated},
+                                other_ways(difference, all));
         return found ? std::optional(view_of(*found)) : std::nullopt;
     }
 
@@ -366,6 +374,17 @@ class PortingBuilder::Impl {
         details.place_url = details.redirected_url;
     }
 
+    // Another column passes with generated weights or data: the comparison does not need real ones.
+    static void acquit_generated(UngroupedDifference& difference) {
+        for (FailureFacts& failure : difference.details.failures) {
+            if (!difference.attribution || !failure.without_generated) continue;
+            const auto cause = parsers::cause_of(difference.attribution->cause);
+            if (cause == parsers::Cause::hub) continue;
+            failure.evidence.cause = *failure.without_generated;
+            failure.cause = name_of(*failure.without_generated);
+        }
+    }
+
     void compare_inputs() {
         for (const ComparedInput& input : kComparedInputs) {
             std::set<std::string> values;
@@ -389,6 +408,7 @@ class PortingBuilder::Impl {
         test.module = known.module;
         test.pseudo = known.pseudo;
         test.flaky = links_[at].flaky;
+        test.generated = std::ranges::count(links_[at].generated, true) > 0;
         for (const ColumnRow& row : kColumns)
             test.states[index_of(row.column)] = state(at, row.column);
         return test;

@@ -77,7 +77,8 @@ struct PortedTest {
     std::string module;
     std::string url;
     bool pseudo = false;
-    bool flaky = false;  // in any column
+    bool flaky = false;      // in any column
+    bool generated = false;  // the same: it used what the hub had generated
     PerColumn<std::optional<parsers::State>> states{};
     std::vector<Difference> differences;  // in the order of the columns
 };
@@ -211,6 +212,9 @@ struct PortingView {
         return columns[static_cast<size_t>(column)];
     }
 };
+
+// "3 tests used generated models or data: …", of the column with the most; empty: there are none.
+[[nodiscard]] std::string describe_generated(const PortingView& view);
 
 // "3 tests"; "3 to 5 tests" or "up to 5 tests", if nothing says what the others meet next; "0
 // alone: its 2 tests meet another cause, too".

@@ -173,8 +173,8 @@ FrameworkSummary junit_totals(const ModuleRecord& record, bool by_outcome) {
 }
 
 // Differences that a log's text cannot avoid: it lacks the Python version (3.12.1 leaves skipped
-// tests out of `Ran`), and JUnit XML of pytest the sub-tests that passed, for which the reader has a
-// diagnostic.
+// tests out of `Ran`), and JUnit XML of pytest the sub-tests that passed, for which the reader has
+// a diagnostic.
 bool hidden_in_text(const ModuleRecord& record, std::string_view word, std::int64_t ours,
                     std::int64_t theirs) {
     if (!record.from_text) return false;
@@ -305,6 +305,7 @@ void add(Totals& totals, const ModuleRecord& record, std::int64_t flaky) {
         totals.race += marks.race;
         totals.redirected += marks.redirected;
         totals.untouched += marks.untouched;
+        totals.generated += marks.generated;
     }
 }
 

@@ -77,6 +77,7 @@ struct Totals {
     std::int64_t race = 0;
     std::int64_t redirected = 0;
     std::int64_t untouched = 0;
+    std::int64_t generated = 0;
 
     friend bool operator==(const Totals&, const Totals&) = default;
 };

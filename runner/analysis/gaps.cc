@@ -7,8 +7,9 @@
 #include <optional>
 #include <set>
 
-#include "parsers/diagnosis/traceback.h"
+#include "parsers/diagnosis/diagnose.h"
 #include "parsers/diagnosis/place.h"
+#include "parsers/diagnosis/traceback.h"
 #include "runner/analysis/attempts.h"
 
 namespace compat::analysis {
@@ -133,6 +134,10 @@ std::optional<GapKind> kind_of_event(std::string_view word, std::string_view op)
 }  // namespace
 
 std::vector<GapHit> gaps_in(const Failure& failure, const Target& target) {
+    // Such a comparison says nothing of the device, whatever words it quotes.
+    if (failure.diagnosis &&
+        parsers::Rules::shipped().cause_without_generated(failure.diagnosis->rule))
+        return {};
     if (is_assertion(failure.type)) {
         // Unless it repeats the error of a process that the test started.
         const auto inner = parsers::reports_exit(failure.message)

@@ -18,6 +18,8 @@ constexpr std::string_view kTryOnDevice =
     "nothing to fix: the device supports it. Run these tests on one before you rely on them";
 constexpr std::string_view kGiveNetwork =
     "let the sandbox use the network (`--network`), or have the tests use local files";
+constexpr std::string_view kNeedsRealWeights =
+    "nothing to fix for a device: record the real ones once (`--hub record`) and replay them";
 constexpr std::string_view kCpuLacksIt =
     "nothing to fix: the CPU, which computes for the simulated device, lacks it; the device may "
     "not";
@@ -186,6 +188,20 @@ constexpr JudgementRule kTable[] = {
      .judgement = environment,
      .grouping = Grouping::by_rule,
      .advice = "install what is missing, in the version that fits"},
+    {.cause = Cause::hub,
+     .rule = "generated-numbers",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title =
+         "tests compare numbers with those of real weights or data, and ran with generated ones",
+     .advice = kNeedsRealWeights},
+    {.cause = Cause::hub,
+     .rule = "generated-values",
+     .judgement = environment,
+     .grouping = Grouping::by_rule,
+     .title =
+         "tests compare values with those of real weights or data, and ran with generated ones",
+     .advice = kNeedsRealWeights},
     {.cause = Cause::hub,
      .judgement = environment,
      .grouping = Grouping::by_rule,

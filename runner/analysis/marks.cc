@@ -55,11 +55,13 @@ std::vector<std::string_view> Marks::names() const {
     if (race) names.emplace_back("race");
     if (redirected) names.emplace_back("redirected");
     if (untouched) names.emplace_back("untouched");
+    if (generated) names.emplace_back("generated");
     return names;
 }
 
 std::vector<Marks> marks_of(const parsers::ModuleRecord& record) {
     std::vector<Marks> all(record.cases.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i].generated = record.cases[i].generated.any();
     if (!record.shim) return all;
     const auto by_test = marks_by_test(record);
     for (size_t i = 0; i < all.size(); ++i) {
@@ -72,6 +74,7 @@ std::vector<Marks> marks_of(const parsers::ModuleRecord& record) {
             all[i].untouched = marks == Marks{};
         }
         all[i].race = marks.race;
+        all[i].generated = c.generated.any();
     }
     return all;
 }

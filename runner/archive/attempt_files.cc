@@ -75,15 +75,16 @@ parsers::TextSource text_of(FileBelow file, std::uint64_t most) {
 
 fs::path key_file(const fs::path& log) { return fs::path(log).replace_extension("key"); }
 
-parsers::AttemptFiles files_of(const fs::path& folder, const std::string& log,
-                               const std::string& events, const std::string& devices) {
+parsers::AttemptFiles files_of(const fs::path& folder, const AttemptFileNames& names) {
+    const std::string& log = names.log;
     const auto lines = [&](const std::string& name) {
         return name.empty() ? parsers::LineSource("") : lines_of({folder, name});
     };
     constexpr std::uint64_t kLongestKey = 64;
-    parsers::AttemptFiles files{lines(events),
+    parsers::AttemptFiles files{lines(names.events),
                                 log.empty() ? parsers::TextSource("") : text_of({folder, log}),
-                                lines(devices)};
+                                lines(names.devices)};
+    files.hub = lines(names.hub);
     files.log_reader = parsers::read_attempt_log;
     if (!log.empty())
         files.key = read_file(FileBelow(folder, key_file(log)), kLongestKey).value_or("");
@@ -109,11 +110,12 @@ parsers::Isolation isolation_of(const store::RunInfo& run) {
 std::optional<ModuleRecord> read_attempt_again(const store::JobResult& stored,
                                                const store::RunInfo& run, const fs::path& folder) {
     if (!stored.ended) return std::nullopt;
-    std::vector<std::string> needed{stored.events, stored.devices};
+    std::vector<std::string> needed{stored.events, stored.devices, stored.hub};
     // A process that could not be started leaves no log.
     if (stored.ended->kind != ProcessEnd::Kind::spawn_failed) needed.push_back(stored.log);
     if (!has_files(folder, needed)) return std::nullopt;
-    parsers::AttemptFiles files = files_of(folder, stored.log, stored.events, stored.devices);
+    parsers::AttemptFiles files =
+        files_of(folder, {stored.log, stored.events, stored.devices, stored.hub});
     files.isolation = isolation_of(run);
     ModuleRecord record =
         parsers::read_attempt(files, run.framework, stored.record.path, *stored.ended);

@@ -14,18 +14,16 @@
 
 namespace compat::archive {
 
-// The limit for events and devices. A million tests need a third of it.
+// The limit for events, devices and hub. A million tests need a third of it.
 inline constexpr std::uint64_t kMaxEventBytes = 1ull << 30;
 // The limit for a log: twice the default of limits.log_bytes. Only the end of a longer log is read.
 inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 
 // A file that is not there is empty: its child never wrote it. One that cannot be read, or has more
 // than `most` bytes, is a diagnostic.
-[[nodiscard]] parsers::LineSource lines_of(FileBelow file,
-                                           std::uint64_t most = kMaxEventBytes);
+[[nodiscard]] parsers::LineSource lines_of(FileBelow file, std::uint64_t most = kMaxEventBytes);
 // The readable text; for a refused file, a line that says why.
-[[nodiscard]] parsers::TextSource text_of(FileBelow file,
-                                          std::uint64_t most = kMaxLogBytes);
+[[nodiscard]] parsers::TextSource text_of(FileBelow file, std::uint64_t most = kMaxLogBytes);
 
 [[nodiscard]] parsers::Isolation isolation_of(const store::RunInfo& run);
 
@@ -33,9 +31,11 @@ inline constexpr std::uint64_t kMaxLogBytes = 128ull << 20;
 // beside the log, where a sandboxed test does not write.
 [[nodiscard]] fs::path key_file(const fs::path& log);
 
-// Those of a stored attempt, named relative to the run's folder; an empty name is no file.
-[[nodiscard]] parsers::AttemptFiles files_of(const fs::path& folder, const std::string& log,
-                                             const std::string& events, const std::string& devices);
+// Names of an attempt's files relative to the run's folder; an empty name is no file.
+struct AttemptFileNames {
+    std::string log, events, devices, hub;
+};
+[[nodiscard]] parsers::AttemptFiles files_of(const fs::path& folder, const AttemptFileNames& names);
 // Those of an attempt that is not stored.
 [[nodiscard]] parsers::AttemptFiles files_of(FileBelow log, FileBelow events);
 // Whether each of the names that is not empty is a regular file below the folder that can be read.

@@ -148,7 +148,8 @@ class Rebuilder {
             return std::all_of(module.second.begin(), module.second.end(), [&](const auto& job) {
                 const bool log = there(job.log) ||
                                  (job.ended && job.ended->kind == ProcessEnd::Kind::spawn_failed);
-                return job.ended && log && there(job.events) && there(job.devices);
+                return job.ended && log && there(job.events) && there(job.devices) &&
+                       there(job.hub);
             });
         });
     }

@@ -108,7 +108,7 @@ AttemptNames attempt_names(const std::string& module, int number, AttemptKind ki
     };
     const fs::path written = named("written");
     return {named("log"), written / named("events.jsonl").filename(),
-            written / named("devices.jsonl").filename(),
+            written / named("devices.jsonl").filename(), written / named("hub.jsonl").filename(),
             named(fmt::format("{}.only", name_of(kind)))};
 }
 

@@ -29,11 +29,11 @@ struct PlannedModule {
     std::vector<std::string> only;  // ids asked for; empty: all
 };
 
-// Files of an attempt, relative to the run's folder. The child writes events and devices, so they
-// lie in a folder of its own; the log is the runner's. The name of the one with the ids tells its
-// kind to whoever goes on with the run.
+// Files of an attempt, relative to the run's folder. The child writes events, devices and hub, so
+// they lie in a folder of its own; the log is the runner's. The name of the one with the ids tells
+// its kind to whoever goes on with the run.
 struct AttemptNames {
-    fs::path log, events, devices, only;
+    fs::path log, events, devices, hub, only;
 };
 [[nodiscard]] AttemptNames attempt_names(const std::string& module, int number, AttemptKind kind);
 // As they are in the run's `folder`: older runners put events and devices beside the log.

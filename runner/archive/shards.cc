@@ -32,7 +32,8 @@ Expected<void> check_attempts(const RunRecord& record, const fs::path& folder,
     const auto next = stored_names(folder, module.path, ++attempt, AttemptKind::whole);
     std::error_code error;
     const auto exists = [&](const fs::path& file) { return fs::exists(folder / file, error); };
-    if (attempt == 1 || exists(next.log) || exists(next.events) || exists(next.devices))
+    if (attempt == 1 || exists(next.log) || exists(next.events) || exists(next.devices) ||
+        exists(next.hub))
         return lacks_attempt(record, folder, module.path, attempt);
     return {};
 }

@@ -93,11 +93,12 @@ void add_conditions(CLI::App& app, run::RunRequest& request) {
     auto* const marks =
         app.add_option(
                "--fail-on", request.fail_on,
-               "fail if a test has one of these marks: fallback, race, redirected, untouched")
+               "fail if a test has one of these marks: fallback, race, redirected, untouched, "
+               "generated")
             ->type_name("MARK,…")
             ->delimiter(',')
             ->allow_extra_args(false)
-            ->check(one_of({"fallback", "race", "redirected", "untouched"}));
+            ->check(one_of({"fallback", "race", "redirected", "untouched", "generated"}));
     list_under(Heading::running, {maxfail, first, order});
     list_under(Heading::verdict, {flaky, marks});
 }

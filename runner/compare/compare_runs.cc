@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "reports/generated.h"
 #include "reports/overview/blind_spots.h"
 #include "runner/analysis/comparison.h"
 #include "runner/analysis/device_ids.h"
@@ -38,6 +39,7 @@ using Texts = std::unordered_set<std::string>;  // signatures, each held once
 struct KnownFailure {
     std::string_view signature;
     std::optional<parsers::Cause> cause;
+    bool blames_generated = false;
 };
 
 // One of the two runs: what is known of all its tests.
@@ -48,6 +50,7 @@ struct Half {
     std::vector<store::VerdictRow> rows;                      // by test
     std::unordered_map<std::int64_t, KnownFailure> failures;  // by result
     std::vector<std::int64_t> flaky;                          // results, sorted
+    std::vector<std::int64_t> generated;                      // the same
     std::map<std::string, store::ModuleRow, std::less<>> modules;
     Noise noise;
     store::StateCounts states{};  // of its tests: a row may stand for many without names
@@ -67,6 +70,9 @@ void count_blind_spots(const std::vector<store::VerdictRow>& rows,
     for (const store::VerdictRow& row : rows)
         if (const auto spot = reports::blind_spot_of(row.state, nullptr)) counts.add(*spot);
 }
+void count_generated(const std::vector<std::int64_t>& results, reports::BlindSpotCounts& counts) {
+    counts.add(reports::Blind::generated, static_cast<std::int64_t>(results.size()));
+}
 void count_blind_spot(const store::FailureRow& failure, reports::BlindSpotCounts& counts) {
     if (!failure.cause || reports::blind_spot_of(failure.state, nullptr)) return;
     const parsers::Diagnosis diagnosis{*failure.cause, failure.error_class, {}, failure.rule, {}};
@@ -80,6 +86,8 @@ Expected<Half> read_half(const StoredSide& side, Texts& texts) {
     if (!rows) return tl::unexpected(rows.error());
     auto flaky = flaky_results(*side.store, side.id);
     if (!flaky) return tl::unexpected(flaky.error());
+    auto generated = generated_results(*side.store, side.id);
+    if (!generated) return tl::unexpected(generated.error());
     auto modules = module_rows(*side.store, side.id);
     if (!modules) return tl::unexpected(modules.error());
     const auto extent = side.store->extent_of(side.id);
@@ -92,16 +100,21 @@ Expected<Half> read_half(const StoredSide& side, Texts& texts) {
               std::move(*rows),
               {},
               std::move(*flaky),
+              std::move(*generated),
               {},
               std::move(*noise),
               extent->states};
     std::sort(half.flaky.begin(), half.flaky.end());
+    std::sort(half.generated.begin(), half.generated.end());
+    count_generated(half.generated, half.blind_spots);
     for (auto& module : *modules) half.modules.emplace(module.path, std::move(module));
     count_blind_spots(half.rows, half.blind_spots);
     const auto seen = each_failure(*side.store, side.id, [&](store::FailureRow failure) {
         count_blind_spot(failure, half.blind_spots);
         const std::string& signature = *texts.insert(std::move(failure.signature)).first;
-        half.failures.emplace(failure.result, KnownFailure{signature, failure.cause});
+        half.failures.emplace(
+            failure.result,
+            KnownFailure{signature, failure.cause, reports::blames_generated(failure.rule)});
     });
     if (!seen) return tl::unexpected(seen.error());
     return half;
@@ -198,11 +211,14 @@ Expected<std::int64_t> pair_by_id(const Half& a, const Half& b, std::vector<RowP
 
 ComparedTest compared_test(const Half& half, std::uint32_t row) {
     const store::VerdictRow& verdict = half.rows[row];
-    ComparedTest test{verdict.state, {}, {}, false};
+    ComparedTest test{verdict.state, {}, {}};
     if (const auto at = half.failures.find(verdict.result); at != half.failures.end()) {
         test.signature = at->second.signature;
         test.cause = at->second.cause;
+        test.blames_generated = at->second.blames_generated;
     }
+    test.generated =
+        std::binary_search(half.generated.begin(), half.generated.end(), verdict.result);
     test.flaky = std::binary_search(half.flaky.begin(), half.flaky.end(), verdict.result);
     return test;
 }
@@ -440,8 +456,11 @@ Expected<reports::ComparedRun> describe_run(const StoredSide& side) {
     if (!rows) return tl::unexpected(rows.error());
     const auto extent = side.store->extent_of(side.id);
     if (!extent) return tl::unexpected(extent.error());
-    Half half{side, run->info,     run->end && run->end->complete, *rows, {}, {}, {},
-              {},   extent->states};
+    Half half{side, run->info, run->end && run->end->complete, *rows, {}, {}, {}, {}, {}};
+    half.states = extent->states;
+    const auto generated = generated_results(*side.store, side.id);
+    if (!generated) return tl::unexpected(generated.error());
+    count_generated(*generated, half.blind_spots);
     count_blind_spots(half.rows, half.blind_spots);
     const auto seen = each_failure(*side.store, side.id, [&](const store::FailureRow& failure) {
         count_blind_spot(failure, half.blind_spots);

@@ -34,6 +34,8 @@ class Summary {
         add_cuda_uses();
         add_table();
         add_unloaded();
+        if (const std::string words = reports::describe_generated(view_); !words.empty())
+            add(words);
         for (const auto& mismatch : view_.accounting.mismatches)
             add_below(
                 fmt::format("{}: {}", printable(mismatch.module), printable(mismatch.message)));

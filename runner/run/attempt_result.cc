@@ -15,7 +15,7 @@ parsers::ModuleRecord read_attempt(const fs::path& run_folder, const AttemptOrig
     const archive::AttemptNames names =
         archive::stored_names(run_folder, module, number, AttemptKind::whole);
     parsers::AttemptFiles files =
-        archive::files_of(run_folder, names.log, names.events, names.devices);
+        archive::files_of(run_folder, {names.log, names.events, names.devices, names.hub});
     files.isolation = origin.isolation;
     if (!origin.key.empty()) files.key = origin.key;
     return parsers::read_attempt(files, name_of(origin.framework), module, end);
@@ -83,6 +83,7 @@ void set_file_names(const fs::path& run_folder, const std::string& module, store
     job.log = names.log;
     if (fs::exists(run_folder / names.events, error)) job.events = names.events;
     if (fs::exists(run_folder / names.devices, error)) job.devices = names.devices;
+    if (fs::exists(run_folder / names.hub, error)) job.hub = names.hub;
 }
 
 }  // namespace compat::run

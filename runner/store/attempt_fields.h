@@ -37,6 +37,7 @@ void attempt_fields(Job& job, Field field) {
     field("log", "log", job.log);
     field("events", "events", job.events);
     field("devices", "devices", job.devices);
+    field("hub", "hub", job.hub);
     field("process_end", "process_end", job.process_end);
     field("ended", "ended", job.ended);
     field("shim", nullptr, record.shim);

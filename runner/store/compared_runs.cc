@@ -126,6 +126,15 @@ Expected<std::vector<std::int64_t>> flaky_results(const Store& store, std::strin
     });
 }
 
+Expected<std::vector<std::int64_t>> generated_results(const Store& store, std::string_view run) {
+    return reading(store.impl().database, run, [](Database& database, std::int64_t id) {
+        Statement row = database.prepare(
+            "SELECT id FROM result WHERE run = ? AND verdict = 1 AND generated_count > 0");
+        row.bind(1, id);
+        return values_of<std::int64_t>(row);
+    });
+}
+
 Expected<std::vector<std::string>> test_ids(const Store& store,
                                             std::span<const std::int64_t> tests) {
     Database& database = store.impl().database;

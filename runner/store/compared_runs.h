@@ -83,6 +83,9 @@ struct StateInSeries {
 // (docs/reference/terms.md, "flaky").
 [[nodiscard]] Expected<std::vector<std::int64_t>> flaky_results(const Store& store,
                                                                 std::string_view run);
+// Results of tests that used what the hub had generated.
+[[nodiscard]] Expected<std::vector<std::int64_t>> generated_results(const Store& store,
+                                                                    std::string_view run);
 // Ids of the tests, in the order of `tests`.
 [[nodiscard]] Expected<std::vector<std::string>> test_ids(const Store& store,
                                                           std::span<const std::int64_t> tests);

@@ -327,16 +327,18 @@ std::vector<std::int64_t> other_ways_of(Database& database, std::int64_t run) {
 }
 
 std::optional<TestVerdict> verdict_in(Database& database, std::int64_t run, std::string_view test) {
-    Query<TestVerdict> query(database.prepare(R"sql(
+    Query<TestVerdict> query(
+        database.prepare(R"sql(
             SELECT state, coalesce((
                 SELECT signature
                 FROM failure
                 WHERE failure.result = result.id AND NOT also
-                ORDER BY subtest IS NOT NULL, id LIMIT 1), '') AS signature
+                ORDER BY subtest IS NOT NULL, id LIMIT 1), '') AS signature,
+                generated_count > 0 AS generated
             FROM test
             CROSS JOIN result ON result.run = ?1 AND result.test = test.id AND verdict = 1
             WHERE test.case_id = ?2)sql"),
-                             [](TestVerdict& row, auto column) { COLUMNS(row, state, signature); });
+        [](TestVerdict& row, auto column) { COLUMNS(row, state, signature, generated); });
     return query.first(run, test);
 }
 

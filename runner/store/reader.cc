@@ -34,6 +34,7 @@ struct AttemptRow {
 struct CaseRow {
     std::int64_t id = 0;
     CaseRecord test;
+    std::optional<std::vector<std::string>> generated;
 };
 struct SubtestRow {
     std::int64_t id = 0, result = 0;
@@ -62,6 +63,8 @@ const auto kCase = [](CaseRow& row, auto column) {
             started_ms);
     column("case_id", test.id);
     column("path", test.location.file);
+    column("generated", row.generated);
+    column("generated_count", test.generated.count);
     column("id", row.id);
     column("line", test.location.line);
 };
@@ -148,7 +151,8 @@ class ModuleReader {
               kAttempt, "attempt"),
           cases_(database.prepare(R"sql(
             SELECT result.id, case_id, name, state, phase, reason, duration_s,
-                path, line, started, call_state, pseudo, started_ms, tests
+                path, line, started, call_state, pseudo, started_ms, tests,
+                generated, generated_count
             FROM result
             JOIN test ON test.id = result.test
             LEFT JOIN source_file ON source_file.id = result.file
@@ -243,6 +247,7 @@ class ModuleReader {
         std::unordered_map<std::int64_t, size_t> places_in_tests;  // of sub-tests
         cases_.bind(attempt).each([&](CaseRow&& row) {
             places.emplace(row.id, cases.size());
+            if (row.generated) row.test.generated.names = std::move(*row.generated);
             cases.push_back(std::move(row.test));
         });
         subtests_.bind(attempt).each([&](SubtestRow&& row) {

@@ -42,6 +42,7 @@ struct JobResult : AttemptCost {
     std::string log;  // paths relative to the run's folder; empty: not written
     std::string events;
     std::string devices;
+    std::string hub;
     std::string process_end;  // for people: "exit code 1", "SIGSEGV", "timed out after 30m"
     // The same for the parsers, to re-parse the files; empty: stored by an older runner, or
     // imported. Its peak_rss_bytes is the one above.
@@ -152,6 +153,7 @@ struct SuitePast {
 struct TestVerdict {
     parsers::State state = parsers::State::not_run;
     std::string signature;
+    bool generated = false;  // it used what the hub had generated
 };
 
 // A test's verdict in one run.

@@ -106,8 +106,8 @@ class JobWriter {
           result_(database.prepare(R"sql(
             INSERT INTO result (run, attempt, test, verdict, flaky, used_accelerator, state,
                 phase, reason, duration_s, file, line, started, call_state, pseudo, started_ms,
-                tests)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
+                tests, generated, generated_count)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
           overrule_(database.prepare(
               "UPDATE result SET verdict = 0, flaky = 0 WHERE test = ? AND run = ?")),
           earlier_(
@@ -217,7 +217,10 @@ class JobWriter {
                     name_of(record.state), name_of(record.phase), record.reason, record.duration_s,
                     file.empty() ? std::nullopt : std::optional(file_id(file)),
                     record.location.line, record.started, word_of(record.call_state), record.pseudo,
-                    record.started_ms, record.tests);
+                    record.started_ms, record.tests,
+                    record.generated.any() ? std::optional(to_column(record.generated.names))
+                                           : std::nullopt,
+                    record.generated.count);
         const auto result = database_.last_row_id();
         if (record.failure) add_failure(*record.failure, result, std::nullopt, false);
         for (const Failure& failure : record.also) add_failure(failure, result, std::nullopt, true);
@@ -400,8 +403,7 @@ void write_plan(Database& database, std::int64_t run, const std::vector<std::str
             FROM run
             WHERE id = ?1
             ON CONFLICT (run, path) DO NOTHING)sql");
-    for (const std::string& path : paths)
-        add.run(run, path);
+    for (const std::string& path : paths) add.run(run, path);
 }
 
 void write_not_run_reason(Database& database, std::int64_t run, std::string_view module,

@@ -28,6 +28,10 @@ std::pair<OwnWay, OtherWay> fulfilling(const AttributionRule& row) {
     OtherWay other{kPlainCpu, row.shown, "run"};
     if (row.about == About::absent_device) own.rule = "no-device";
     if (row.about == About::shim_alone) own.way = kShimOnCpu;
+    if (row.about == About::generated) {
+        own.without_generated = own.cause;
+        other.generated = true;
+    }
     switch (row.where) {
         case Where::plain_cpu:
             break;
@@ -159,6 +163,34 @@ TEST(Attribute, RefinesTheDiagnosisByWhatOtherWaysShow) {
 TEST(Attribute, NeedsAnotherWayAndAFailureThatIsNotOnPlainCpu) {
     EXPECT_FALSE(attribute({kMac, Cause::suite_error}, {}));
     EXPECT_FALSE(attribute({kPlainCpu, Cause::suite_error}, {{kMac, Shown::fails_alike}}));
+}
+
+TEST(Attribute, AsksForRealWeightsUnlessGeneratedOnesPassElsewhere) {
+    using enum Shown;
+    const OwnWay compares{kMac, Cause::hub, "generated-numbers", Cause::tolerance};
+    const auto found = [&](Way way, Shown shown, bool generated) {
+        return *attribute(compares, {{std::move(way), shown, "run", {}, generated}});
+    };
+    const auto alike = found(kPlainCpu, fails_alike, true);
+    EXPECT_EQ(alike.cause, Cause::hub) << "and not upstream";
+    EXPECT_EQ(alike.rule, "needs-real-weights");
+    const auto passes_there = found(kPlainCpu, passes, true);
+    EXPECT_EQ(passes_there.cause, Cause::tolerance) << "the device's numbers are wrong";
+    EXPECT_EQ(passes_there.rule, "device-only");
+    EXPECT_EQ(found(kPlainCpu, fails_otherwise, true).cause, Cause::hub);
+    // Real weights there say nothing about generated ones here.
+    EXPECT_EQ(found(kPlainCpu, passes, false).rule, "");
+    EXPECT_EQ(found(kPlainCpu, passes, false).cause, Cause::hub);
+    EXPECT_EQ(found(kPlainCpu, fails_alike, false).rule, "");
+    // Other failures of such a test are attributed as any.
+    EXPECT_EQ(
+        attribute({kMac, Cause::op_missing, "mps-operator"}, {{kPlainCpu, passes, "run", {}, true}})
+            ->cause,
+        Cause::op_missing);
+    // With the shim alone: no device, so the shim.
+    const OwnWay shimmed{kShimOnCpu, Cause::hub, "generated-values", Cause::suite_assertion};
+    EXPECT_EQ(attribute(shimmed, {{kPlainCpu, passes, "run", {}, true}})->cause,
+              Cause::shim_defect);
 }
 
 TEST(Attribute, NamesTheTestThatRan) {

@@ -181,5 +181,17 @@ TEST(CountDrop, IsMoreThanThePastRunsDiffer) {
     EXPECT_EQ(count_drop("module", 5, 5, {}), std::nullopt);
 }
 
+TEST(ChangeClasses, BlameGeneratedWeightsOnlyWhereTheyNeverSufficed) {
+    ComparedTest compares = broken("AssertionError: # != # @ t.py:f", Cause::hub);
+    compares.generated = compares.blames_generated = true;
+    ComparedTest with_generated = in_state(State::passed), with_real = in_state(State::passed);
+    with_generated.generated = true;
+    EXPECT_EQ(change_class({with_generated, compares}), regressed) << "the same weights";
+    EXPECT_EQ(change_class({compares, with_generated}), fixed);
+    EXPECT_EQ(change_class({with_real, compares}), spurious) << "other weights";
+    compares.blames_generated = false;
+    EXPECT_EQ(change_class({with_generated, compares}), spurious) << "the network";
+}
+
 }  // namespace
 }  // namespace compat::analysis

@@ -159,6 +159,20 @@ TEST(DiagnosticResults, OfAFailureWithoutASignatureAreNeverTheSame) {
     EXPECT_EQ(words_of(result), "fails otherwise on CPU: SIGSEGV");
 }
 
+TEST(DiagnosticResults, NothingIsTriedForWantOfRealWeights) {
+    const FailedTest test{"a.py::A::t", "broken", std::nullopt, true};
+    EXPECT_EQ(next_step(test, {}, kStrictMac), std::nullopt);
+    EXPECT_EQ(words_of(result_of(test, {}, kStrictMac)),
+              "not tried: needs the real weights or data");
+    parsers::CaseRecord compared;
+    compared.failure.emplace();
+    compared.failure->diagnosis.emplace();
+    compared.failure->diagnosis->rule = "generated-values";
+    EXPECT_TRUE(failed_test(compared).needs_real);
+    compared.failure->diagnosis->rule = "assertion";
+    EXPECT_FALSE(failed_test(compared).needs_real);
+}
+
 TEST(Representatives, OneTestRepresentsItsSignature) {
     const auto error = ErrorClass::dtype_mismatch;
     const FailedTest first{"a.py::A::t", "broken", error}, second{"b.py::B::t", "broken", error};

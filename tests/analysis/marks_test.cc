@@ -138,5 +138,15 @@ TEST(Marks, AreReadFromTheShimsLines) {
     EXPECT_EQ(marks[1].names(), Names{"untouched"});
 }
 
+TEST(MarksOf, SayWhatTheHubGeneratedInAnyStateAndWithoutAShim) {
+    parsers::ModuleRecord record = record_on({"cpu", ""});
+    for (parsers::CaseRecord& c : record.cases) c.generated = {{"models/org/m"}, 1};
+    const auto marks = marks_of(record);
+    for (size_t i = 0; i < marks.size(); ++i) EXPECT_TRUE(marks[i].generated) << record.cases[i].id;
+    EXPECT_TRUE(marks[4].untouched) << "a model says nothing about a device";
+    record.shim.reset();
+    EXPECT_THAT(marks_of(record)[0].names(), ElementsAre("generated"));
+}
+
 }  // namespace
 }  // namespace compat::analysis

@@ -35,7 +35,9 @@ TEST(Rules, AreWellFormed) {
         EXPECT_TRUE(ids.insert(rule.id).second) << rule.id << " twice";
         EXPECT_FALSE(rule.meaning.empty()) << rule.id;
         EXPECT_NE(rule.cause, Cause::unknown) << rule.id;
-        EXPECT_TRUE(!rule.text.empty() || !rule.at.empty() || !rule.states.empty()) << rule.id;
+        EXPECT_TRUE(!rule.text.empty() || !rule.at.empty() || !rule.states.empty() ||
+                    !rule.generated_instead_of.empty())
+            << rule.id;
     }
 }
 
@@ -73,12 +75,32 @@ TEST(Rules, EachDecidesItsExamples) {
     for (const Rule& rule : Rules::shipped().all())
         for (const auto& example : rule.examples) {
             const Diagnosis diagnosis =
-                Rules::shipped().diagnose(example.failure, example.state, isolation_of(rule));
+                Rules::shipped().diagnose(example.failure, example.state, isolation_of(rule),
+                                          !rule.generated_instead_of.empty());
             EXPECT_EQ(diagnosis.rule, rule.id) << example.failure.message;
             EXPECT_EQ(diagnosis.cause, rule.cause);
             EXPECT_EQ(diagnosis.error_class, rule.error_class);
             EXPECT_EQ(diagnosis.confidence, rule.confidence);
         }
+}
+
+TEST(Rules, OfGeneratedThingsTakeThePlaceOfComparisonsAlone) {
+    int of_generated = 0;
+    for (const Rule& rule : Rules::shipped().all()) {
+        const auto without = Rules::shipped().cause_without_generated(rule.id);
+        EXPECT_EQ(!without, rule.generated_instead_of.empty()) << rule.id;
+        of_generated += without.has_value();
+        for (const std::string& instead_of : rule.generated_instead_of) {
+            const Rule* other = Rules::shipped().find(instead_of);
+            ASSERT_NE(other, nullptr) << rule.id << " instead of " << instead_of;
+            EXPECT_EQ(other->cause, without) << instead_of;
+        }
+        for (const auto& example : rule.examples)
+            if (without)
+                EXPECT_EQ(Rules::shipped().diagnose(example.failure, example.state).cause, without)
+                    << "nothing generated: " << example.failure.message;
+    }
+    EXPECT_EQ(of_generated, 2);
 }
 
 // Messages of other causes that resemble a rule's. Alone, without the rules before it, the rule
@@ -97,7 +119,10 @@ TEST(Rules, LeaveLookalikesAlone) {
         const auto isolation = isolation_of(rule->second.all().front());
         EXPECT_EQ(rule->second.diagnose(sample.failure, sample.state, isolation).rule, "")
             << sample.failure.first_line();
-        const Diagnosis diagnosis = Rules::shipped().diagnose(sample.failure, sample.state);
+        // Failures of other kinds keep their cause, whatever was generated.
+        const bool generated = !rule->second.all().front().generated_instead_of.empty();
+        const Diagnosis diagnosis =
+            Rules::shipped().diagnose(sample.failure, sample.state, {}, generated);
         EXPECT_TRUE(sample.agrees(diagnosis.cause))
             << diagnosis.rule << ": " << sample.failure.first_line();
     }

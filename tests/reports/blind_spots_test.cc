@@ -30,6 +30,8 @@ TEST(BlindSpots, FollowFromTheRulesThatAreShipped) {
                  {"file-handles", Blind::resources},
                  {"hub", Blind::network},
                  {"network", Blind::network},
+                 {"generated-numbers", Blind::real_weights},
+                 {"generated-values", Blind::real_weights},
                  {"time-out", Blind::timed_out},
                  {"harness", Blind::runner},
                  {"assertion", std::nullopt}};
@@ -42,7 +44,8 @@ TEST(BlindSpots, FollowFromTheRulesThatAreShipped) {
         const auto& example = rule->examples.front();
         const auto diagnosis =
             rules.diagnose(example.failure, example.state,
-                           {!rule->isolation.empty(), rule->isolation != "no-network"});
+                           {!rule->isolation.empty(), rule->isolation != "no-network"},
+                           !rule->generated_instead_of.empty());
         EXPECT_EQ(blind_spot_of(example.state, &diagnosis), spot) << id;
     }
     EXPECT_EQ(blind_spot_of(State::timed_out, nullptr), Blind::timed_out);

@@ -26,11 +26,12 @@ inline constexpr const char* kDouble =
 
 // A failure with its diagnosis.
 inline FailureView failure(const std::string& type, const std::string& message,
-                           State state = State::errored) {
+                           State state = State::errored, bool generated = false) {
     parsers::ModuleRecord record;
     parsers::CaseRecord& test = record.cases.emplace_back();
     test.id = "m.py::T::t";
     test.state = state;
+    if (generated) test.generated = {{"models/org/m"}, 1};
     test.failure.emplace();
     test.failure->type = type;
     test.failure->message = message;

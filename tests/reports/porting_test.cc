@@ -174,6 +174,33 @@ TEST(Porting, AttributesDifferencesByTheOtherColumns) {
     }
 }
 
+TEST(Porting, GeneratedWeightsAreBlamedOnlyWherePlainCpuFailsWithThem) {
+    const auto with = [](const char* name, State state, bool generated = true) {
+        const auto why = failure("AssertionError", "1.0 != 2.0 within 3 places (1.0 difference)",
+                                 State::failed, generated);
+        CaseView view =
+            test(name, state, state == State::failed ? std::optional(why) : std::nullopt);
+        if (generated) view.generated = {{"models/org/m"}, 1};
+        return view;
+    };
+    const PortingView view =
+        on_cuda({with("everywhere", State::failed), with("device", State::passed),
+                 with("real", State::passed, false)},
+                {with("everywhere", State::failed), with("device", State::failed),
+                 with("real", State::failed)});
+    EXPECT_THAT(view.upstream, IsEmpty()) << "no project is at fault for missing weights";
+    ASSERT_THAT(view.tests, SizeIs(2));
+    const auto difference = [&](const char* name) { return find(view, name).differences[0]; };
+    EXPECT_EQ(difference("device").attribution->rule, "device-only");
+    EXPECT_NE(difference("device").attribution->cause, "hub") << "plain CPU passes with the same";
+    EXPECT_NE(view.causes[difference("device").cause].judgement, "environment");
+    EXPECT_NE(view.causes[difference("device").cause].diagnosis, "hub");
+    // Plain CPU had the real ones: nobody knows.
+    EXPECT_EQ(difference("real").attribution->cause, "hub");
+    EXPECT_EQ(view.causes[difference("real").cause].judgement, "environment");
+    EXPECT_TRUE(find(view, "device").generated);
+}
+
 TEST(Porting, TestsThatNeedCudaAreComparedWithCudaIfTheyBreakOnMps) {
     const auto no_cuda = [] {
         return failure("AssertionError", "Torch not compiled with CUDA enabled");

@@ -100,6 +100,7 @@ inline JobResult job(const std::string& path, int attempt = 1) {
                        {"(i=4)", parsers::State::skipped, "no reason", std::nullopt}};
     record.cases[2].pseudo = true;
     record.cases[3].call_state = parsers::State::passed;
+    record.cases[0].generated = {{"datasets/org/d", "models/org/m"}, 25};
     record.cases[2].location = {};
     record.device_events = {
         {record.cases[0].id, "redirect", "aten::empty", "cuda:0", "cpu", {"/src/a.py", 5}, 3},
@@ -136,6 +137,7 @@ inline JobResult job(const std::string& path, int attempt = 1) {
     result.log = "modules/a/1.log";
     result.events = "modules/a/1.events.jsonl";
     result.devices = "modules/a/1.devices.jsonl";
+    result.hub = "modules/a/1.hub.jsonl";
     result.process_end = "SIGSEGV";
     result.ended = {ProcessEnd::Kind::signaled, 11, "SIGSEGV", 223456789, true, 2.5};
     result.dropped_log_bytes = 42;

@@ -26,8 +26,12 @@ std::size_t kind_index(const std::optional<ComparedTest>& test) {
     return test ? static_cast<std::size_t>(kind_of(test->state)) : std::size_t{3};
 }
 
-bool is_accident(const std::optional<ComparedTest>& test) {
-    return test && ended_by_accident(*test);
+// A comparison that another run passed with generated weights or data needs no real ones.
+bool is_accident(const std::optional<ComparedTest>& test,
+                 const std::optional<ComparedTest>& other) {
+    if (!test || !ended_by_accident(*test)) return false;
+    return !(test->blames_generated && other && other->generated &&
+             kind_of(other->state) == StateKind::good);
 }
 
 bool never_ran(const std::optional<ComparedTest>& test) {
@@ -74,7 +78,8 @@ ChangeClass change_class(const TestInTwoRuns& test) {
     const bool is_same_failure =
         by_state == Class::still_failing_same && !signatures_differ(*test.baseline, *test.run);
     if (is_same_failure) return by_state;
-    if (is_accident(test.baseline) || is_accident(test.run)) return Class::spurious;
+    if (is_accident(test.baseline, test.run) || is_accident(test.run, test.baseline))
+        return Class::spurious;
     return by_state == Class::still_failing_same ? Class::still_failing_changed : by_state;
 }
 

@@ -66,6 +66,8 @@ struct ComparedTest {
     std::string_view signature{};           // of the failure that decides; empty: none
     std::optional<parsers::Cause> cause{};  // of the same
     bool flaky = false;                     // passed only when retried
+    bool generated = false;                 // used what the hub had generated
+    bool blames_generated = false;          // the failure: real weights or data are needed
 };
 
 struct TestInTwoRuns {

@@ -18,6 +18,11 @@ constexpr AttributionRule kAttributions[] = {
      .where = Where::plain_cpu,
      .shown = Shown::fails_alike,
      .words = "plain CPU lacks the device, too, so it says nothing more"},
+    {.id = "needs-real-weights",
+     .about = About::generated,
+     .where = Where::plain_cpu,
+     .shown = Shown::fails_alike,
+     .words = "fails the same on plain CPU with generated weights or data: it needs the real ones"},
     {.id = "upstream",
      .where = Where::plain_cpu,
      .shown = Shown::fails_alike,
@@ -121,7 +126,9 @@ bool is_about(About about, const OwnWay& own) {
             return own.rule == kAbsentDevice;
         case About::shim_alone:
             return own.way.shim && own.way.simulated.empty() && !is_accelerator(own.way.device) &&
-                   !blames_something(own.cause);
+                   !blames_something(own.without_generated.value_or(own.cause));
+        case About::generated:
+            return own.without_generated.has_value();
     }
     return false;
 }
@@ -133,11 +140,16 @@ std::span<const AttributionRule> attribution_rules() { return kAttributions; }
 std::optional<Attribution> attribute(const OwnWay& own, const std::vector<OtherWay>& others) {
     // A failure on plain CPU has nothing to do with the shim or a device.
     if (others.empty() || own.way.is_plain_cpu()) return std::nullopt;
+    const auto tells = [&](const OtherWay& other) {
+        return other.generated || !own.without_generated;
+    };
     for (const AttributionRule& row : kAttributions) {
         if (!is_about(row.about, own)) continue;
+        const Cause stays =
+            row.shown == Shown::passes ? own.without_generated.value_or(own.cause) : own.cause;
         for (const OtherWay& other : others)
-            if (other.shown == row.shown && is_there(row.where, own.way, other))
-                return Attribution{row.cause.value_or(own.cause), row.id, row.words, other.run,
+            if (other.shown == row.shown && tells(other) && is_there(row.where, own.way, other))
+                return Attribution{row.cause.value_or(stays), row.id, row.words, other.run,
                                    other.as};
     }
     const auto ran =

@@ -26,8 +26,9 @@ inline constexpr std::array<std::string_view, 4> kShownWords{"passes", "fails th
 struct OtherWay {
     Way way;
     Shown shown = Shown::idle;
-    std::string run{};  // id of the run; empty: the failure's own, or not said
-    std::string as{};   // the test that ran, for this one, too; empty: itself
+    std::string run{};       // id of the run; empty: the failure's own, or not said
+    std::string as{};        // the test that ran, for this one, too; empty: itself
+    bool generated = false;  // it used what the hub had generated
 };
 
 // How another way differs from that of the failure.
@@ -56,10 +57,12 @@ enum class About {
     any,
     absent_device,  // the code asks for a device that is not there (rule `no-device`)
     shim_alone,     // nothing is simulated, and the diagnosis does not blame a device
+    generated,      // what the hub generated is to blame: it needs real weights or data
 };
-inline constexpr std::array<std::string_view, 3> kAboutWords{
+inline constexpr std::array<std::string_view, 4> kAboutWords{
     "any", "a device that is not there",
-    "no matter of devices, with the shim on a host without an accelerator"};
+    "no matter of devices, with the shim on a host without an accelerator",
+    "generated weights or data"};
 
 // A row of the table.
 struct AttributionRule {
@@ -86,10 +89,13 @@ struct OwnWay {
     Way way;
     parsers::Cause cause = parsers::Cause::unknown;  // of its diagnosis
     std::string_view rule{};                         // of its diagnosis
+    // Its cause if nothing generated is to blame; empty: the diagnosis blames nothing generated.
+    std::optional<parsers::Cause> without_generated{};
 };
 
 // The first row that one of the other ways fulfils. Empty: the test ran in one way alone, or
-// the failure is on plain CPU.
+// the failure is on plain CPU. A failure that blames something generated is compared only with ways
+// that used such things: one that passes acquits them, and the cause is that of the text.
 [[nodiscard]] std::optional<Attribution> attribute(const OwnWay& own,
                                                    const std::vector<OtherWay>& others);
 

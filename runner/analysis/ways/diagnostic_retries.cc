@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "parsers/diagnosis/diagnose.h"
 #include "runner/analysis/attempts.h"
 
 namespace compat::analysis {
@@ -83,10 +84,15 @@ const parsers::Failure* deciding_failure(const parsers::CaseRecord& test) {
 }
 
 FailedTest failed_test(const parsers::CaseRecord& test) {
-    FailedTest failed{test.id, {}, {}};
+    FailedTest failed{test.id, {}, {}, false};
     if (const parsers::Failure* failure = deciding_failure(test)) {
         failed.signature = failure->signature;
-        if (failure->diagnosis) failed.error_class = failure->diagnosis->error_class;
+        if (failure->diagnosis) {
+            failed.error_class = failure->diagnosis->error_class;
+            failed.needs_real = parsers::Rules::shipped()
+                                    .cause_without_generated(failure->diagnosis->rule)
+                                    .has_value();
+        }
     }
     return failed;
 }
@@ -108,6 +114,7 @@ DiagnosticAttempt diagnostic_attempt(DiagnosticStep step, const parsers::ModuleR
     attempt.state = row->state;
     attempt.reached = row->state != State::not_run;
     attempt.why = row->why();
+    attempt.generated = row->generated.any();
     if (const parsers::Failure* failure = deciding_failure(*row))
         attempt.signature = failure->signature;
     return attempt;
@@ -126,6 +133,7 @@ DiagnosticResult result_of(const FailedTest& test, const std::vector<DiagnosticA
                            const Way& run) {
     using enum DiagnosticResult::Kind;
     if (const auto* good = passing(attempts)) return {passes, good->step};
+    if (test.needs_real) return {not_tried, {}, "needs the real weights or data"};
     if (!test.error_class) return {not_tried, {}, "no recovery is known for this failure"};
     if (ladder_of(*test.error_class).empty())
         return {not_tried, {}, "a download or a file is at fault, not a device"};

@@ -59,6 +59,7 @@ struct FailedTest {
     std::string id;
     std::string signature;  // of its failure
     std::optional<parsers::ErrorClass> error_class;
+    bool needs_real = false;  // weights or data: what the hub generated is to blame
 };
 // The failure that decides: the test's own, else that of its first broken sub-test. Null: none.
 [[nodiscard]] const parsers::Failure* deciding_failure(const parsers::CaseRecord& test);
@@ -70,7 +71,8 @@ struct DiagnosticAttempt {
     bool reached = false;  // the test is among those of the attempt, in any state but not_run
     parsers::State state = parsers::State::not_run;
     std::string signature{};
-    std::string why{};  // key line or reason
+    std::string why{};       // key line or reason
+    bool generated = false;  // it used what the hub had generated
 };
 [[nodiscard]] DiagnosticAttempt diagnostic_attempt(DiagnosticStep step,
                                                    const parsers::ModuleRecord& record,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "reports/generated.h"
 #include "reports/links.h"
 #include "reports/torch_issue.h"
 #include "runner/archive/log_excerpt.h"
@@ -90,7 +91,11 @@ void print_result(const TestInRun& test) {
     const std::string& why = failure ? failure->key_line : view.reason;
     print("    {}{}\n", parsers::name_of(view.state), why.empty() ? "" : ": " + printable(why));
     if (failure && !failure->cause.empty())
-        print("    cause: {}: {}\n", failure->cause, reports::cause_means(failure->cause));
+        print("    cause: {}: {}\n", failure->cause,
+              failure->needs.empty() ? std::string(reports::cause_means(failure->cause))
+                                     : printable(failure->needs));
+    if (view.generated.any())
+        print("    generated: {}\n", printable(reports::describe_generated(view.generated)));
     print_attempts(view, "    ");
     print_ways(view, "    ");
     print_expectation(view, "    ");

@@ -7,5 +7,5 @@ export type { State };
 export const kStates: State[] = [
   "passed", "failed", "errored", "skipped", "xfailed", "xpassed", "crashed", "timed_out", "not_run"];
 export const kMarkBits = {
-  device: 1, fallback: 2, race: 4, redirected: 8, untouched: 16, flaky: 32, fork_sensitive: 64, pseudo: 128,
-  used_accelerator: 256};
+  device: 1, fallback: 2, race: 4, redirected: 8, untouched: 16, generated: 32, flaky: 64, fork_sensitive: 128,
+  pseudo: 256, used_accelerator: 512};

@@ -31,6 +31,7 @@ export function ErrorsPage({ summary, table }: { summary: RunSummary; table: Tab
             <div class="cause-head"><a href={link("tests", "", { cluster: cluster.signature })}><strong>{counted(cluster.tests, "test")}</strong></a>
               {cluster.cause && <a class="tag" href={link("tests", "", { cause: cluster.cause })}>{words(cluster.cause)}</a>}
               {cluster.class && <span class="tag">{words(cluster.class)}</span>}</div>
+            {cluster.needs && <p class="sub"><Name text={cluster.needs} length={300} /></p>}
             <code class="line"><Name text={cluster.key_line} length={500} /></code>
             {cluster.place && <p><PlaceText place={cluster.place} url={cluster.place_url} /></p>}
             {cluster.diagnosis && <p class="sub">{visible(cluster.diagnosis)}</p>}
@@ -98,6 +99,7 @@ export function DevicesPage({ summary }: { summary: RunSummary }) {
     ["used_accelerator", "used the accelerator, were redirected or were refused by it, in any state"], ["device", "used it, and passed or failed"], ["fallback", "fell back to the CPU, of those that passed or failed"],
     ["race", "have a race between CUDA streams"],
     ["redirected", "asked for another device than they got"], ["untouched", "touched no device: their results say nothing about it"],
+    ["generated", "used generated models or data: their pass says nothing about the real model's numbers"],
   ];
   return (
     <section>

@@ -40,7 +40,8 @@ function Overview({ document }: { document: Porting }) {
             <tr key={column.column}>
               <td>{safeUrl(column.report) ? <a href={safeUrl(column.report)}>{columnWords[column.column]}</a> : columnWords[column.column]}
                 {column.why_missing && <div class="sub">{visible(column.why_missing)}</div>}
-                {column.simulated && column.collected > 0 && column.exercised === 0 && <div class="sub">no test used the device: this says nothing about it</div>}</td>
+                {column.simulated && column.collected > 0 && column.exercised === 0 && <div class="sub">no test used the device: this says nothing about it</div>}
+                {column.generated > 0 && <div class="sub">{counted(column.generated, "test")} used generated models or data: a pass says nothing about the real model's numbers</div>}</td>
               <td class="right">{number(column.collected)}</td><td class="right">{number(stateCount(column, "passed"))}</td>
               <td class="right">{number(kAttention.reduce((sum, state) => sum + stateCount(column, state), 0))}</td>
               <td class="right">{column.simulated ? number(column.exercised) : "–"}</td><td class="right">{column.simulated ? number(column.differ) : "–"}</td>

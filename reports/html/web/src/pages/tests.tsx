@@ -16,7 +16,7 @@ const groupWords: Record<string, string> = {
   mark: "by how it passed",
 };
 const markWords: Record<string, string> = {
-  device: "used the device", fallback: "fell back to the CPU", race: "has a race", redirected: "redirected", untouched: "touched no device",
+  device: "used the device", fallback: "fell back to the CPU", race: "has a race", redirected: "redirected", untouched: "touched no device", generated: "used generated models or data",
   flaky: "flaky", fork_sensitive: "fork-sensitive", pseudo: "not a test", used_accelerator: "used the accelerator or was redirected",
 };
 

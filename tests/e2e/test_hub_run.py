@@ -117,7 +117,7 @@ def test_without_a_lock_it_says_so(run, suite):
 
 def test_off_leaves_everything_as_it_was(run):
     result = run("--hub", "off")
-    assert "hub" not in result.out.splitlines()[0] and result.report["hub"] is None
+    assert ", hub" not in result.out.splitlines()[0] and result.report["hub"] is None
     assert not (result.folder / "hub.jsonl").exists()
     assert states(result)["test_variables"] == "failed"
 

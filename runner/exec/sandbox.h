@@ -31,7 +31,7 @@ namespace compat::exec {
 // without one.
 struct SandboxPort {
     std::uint16_t number = 0;
-    // Gets the listening socket before the child begins. What it returns dies with the sandbox.
+    // Gets the listening socket before the child begins. Its result dies with the sandbox.
     std::function<std::shared_ptr<void>(Fd listening)> answer;
 };
 
@@ -60,7 +60,7 @@ inline constexpr std::string_view kHeldVariable = "COMPAT_HELD_";
 // `runner sandbox-init …`: no command for users.
 inline constexpr std::string_view kInitWord = "sandbox-init";
 
-// What makes `program` an init that listens on `port`; 0: on none. Its role follows.
+// Makes `program` an init that listens on `port`; 0: on none. Its role follows.
 [[nodiscard]] std::vector<std::string> init_words(const fs::path& program, std::uint16_t port);
 
 // Where a sandbox shows its processes; null: this system has no sandboxes.

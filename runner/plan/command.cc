@@ -73,6 +73,9 @@ void enter_hub(Environment& env, const ChildHub& hub) {
         env[offline] = "0";
     env["HF_HUB_DISABLE_XET"] = "1";
     env["HF_HUB_DISABLE_TELEMETRY"] = "1";
+    // In seconds: the first answer waits for a whole download, or for the generator's imports.
+    env["HF_HUB_ETAG_TIMEOUT"] = "120";
+    env["HF_HUB_DOWNLOAD_TIMEOUT"] = "3600";
 }
 
 // Later steps win: inherited, ours, the suite's, the hub's, the user's. Search paths are joined and

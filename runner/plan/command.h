@@ -68,7 +68,7 @@ struct AttemptPaths {
     int random_stream = 0;           // other random numbers than the suite's own; 0: those
     fs::path folder{};               // the run's, above all of them
 
-    // What the attempt's tests got from a hub.
+    // Things that the attempt's tests got from a hub.
     [[nodiscard]] fs::path hub() const;
 };
 

@@ -1,5 +1,5 @@
-// What a run's tests got from its local hub, for the run's record and reports. Not here: the hub
-// (runner/hub), and which test used what (the attempts' hub records).
+// Things that a run's tests got from its local hub, for the run's record and reports. Not here: the
+// hub (runner/hub), and which test used what (the attempts' hub records).
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct HubUse {
     friend bool operator==(const HubUse&, const HubUse&) = default;
 };
 
-// That of another part of the run: what both had counts twice, and is named once.
+// Adds that of another part of the run: what both had counts twice, and is named once.
 inline void add_use(HubUse& to, const HubUse& more) {
     to.requests += more.requests;
     to.bytes_fetched += more.bytes_fetched;

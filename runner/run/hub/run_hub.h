@@ -40,7 +40,7 @@ class RunHub {
     [[nodiscard]] Expected<void> start(Ready& ready, const prepare::Say& say);
     [[nodiscard]] Expected<hub::Program> generator(const Ready& ready) const;
 
-    // Of the run: the clients' cache, and what the generator makes.
+    // The run's: the clients' cache, and what the generator makes.
     fs::path home_, made_, log_;
     std::shared_ptr<hub::Hub> hub_;
 };

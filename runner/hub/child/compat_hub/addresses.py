@@ -52,7 +52,7 @@ def moved(url, method, endpoint):
 
 
 def subject(path):
-    """What a path of the hub's is about: ("repository", "models/org/name"), ("address",
+    """The thing that a path of the hub's is about: ("repository", "models/org/name"), ("address",
     "https://host/path") or None. Without the query, in which a signature may stand."""
     parts = path.partition("?")[0].strip("/").split("/")
     if parts[0] == "_url":

@@ -40,7 +40,7 @@ def _test():
 
 
 def note(kind, name, generated):
-    """That the current test uses something. Never raises: the test goes on without the hub's
+    """Note that the current test uses something. Never raises: the test goes on without the hub's
     record."""
     thing = (kind, name, bool(generated))
     if _fixtures:

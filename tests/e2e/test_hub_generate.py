@@ -141,6 +141,11 @@ def test_ids_outside_a_small_vocabulary_get_places_of_their_own(parts):
     assert len(set(ids)) == 4 and max(ids) < 300
 
 
+def test_a_first_token_outside_becomes_the_tokenizers_own_first_one(parts):
+    new = parts("shapes").shrink_fields({"vocab_size": 30524, "bos_token_id": 30522}, {"vocab_size": 300, "special": {"cls_token_id": 2}})
+    assert new["bos_token_id"] == 2
+
+
 # ---- models
 
 NAMES = [

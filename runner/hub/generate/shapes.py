@@ -230,6 +230,10 @@ def token_id(name, special):
     return special.get(name, special.get(plain))
 
 
+# A token that the tokenizer has in the place of one that it lacks.
+_INSTEAD = {"bos_token_id": "cls_token_id", "eos_token_id": "sep_token_id", "sep_token_id": "eos_token_id"}
+
+
 def vocabulary_size(fields, facts):
     """The tiny size, and whether the vocabulary is a text's. A whole without one has a part that
     has it, whose tokens its fields name."""
@@ -262,7 +266,8 @@ def shrink_tokens(fields, new, facts):
     for name in fields:
         value = new.get(name)
         if is_token(name) and _number(value) and value >= size:
-            new[name] = next(free, 0)
+            instead = special.get(_INSTEAD.get(name))
+            new[name] = next(free, 0) if instead is None else instead
         elif is_token(name) and isinstance(value, list) and any(_number(v) and v >= size for v in value):
             new[name] = [next(free, 0) for _ in value]
     return new

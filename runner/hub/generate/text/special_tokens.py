@@ -227,6 +227,7 @@ def class_of_transformers(name):
 
     try:
         cls = getattr(transformers, name, None) if name else None
+        getattr(cls, "model_input_names", None)  # a class that stands for one without its package has no attributes
     except Exception:  # transformers 5 imports what the module needs
         return None
     return None if cls is None or "dummy" in cls.__module__ else cls

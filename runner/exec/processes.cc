@@ -4,10 +4,43 @@
 
 #include <algorithm>
 #include <csignal>
+#include <mutex>
 #include <set>
 #include <thread>
 
 namespace compat::exec {
+
+namespace {
+
+// Children that start_apart started, with the times at which they began.
+struct ChildrenApart {
+    std::mutex mutex;
+    std::vector<std::pair<int, std::uint64_t>> started;
+};
+
+ChildrenApart& children_apart() {
+    static ChildrenApart all;
+    return all;
+}
+
+}  // namespace
+
+// Under the lock, so that whoever sees the child in a list of processes also finds it here.
+int start_apart(const std::function<int()>& start) {
+    ChildrenApart& all = children_apart();
+    const std::lock_guard lock(all.mutex);
+    const int pid = start();
+    const auto stat = pid > 0 ? process_table().find(pid) : std::nullopt;
+    if (stat) all.started.emplace_back(pid, stat->start);
+    return pid;
+}
+
+// After a list of processes was read.
+void Processes::take_children_apart() {
+    ChildrenApart& all = children_apart();
+    const std::lock_guard lock(all.mutex);
+    for (const auto& [pid, start] : all.started) preexisting_.insert_or_assign(pid, start);
+}
 
 std::string_view run_of(std::string_view job) { return job.substr(0, job.find('/')); }
 
@@ -66,7 +99,9 @@ bool Processes::has_orphans(int leader) {
     int quiet = 0;
     for (int round = 0; quiet < 2 && round < kMostRounds; ++round) {
         ++quiet;
-        for (const int pid : system_.children()) {
+        const std::vector<int> children = system_.children();
+        take_children_apart();
+        for (const int pid : children) {
             if (jobs_.contains(pid) || helpers_.contains(pid) || preexisting_.contains(pid))
                 continue;
             if (system_.reap(pid)) {
@@ -145,7 +180,9 @@ bool Processes::scan() {
     bool ended = false;
     std::unordered_map<int, Entry> before;
     before.swap(table_);
-    for (const int pid : system_.pids()) {
+    const std::vector<int> pids = system_.pids();
+    take_children_apart();
+    for (const int pid : pids) {
         auto stat = system_.find(pid);
         if (!stat) continue;
         const bool ours =

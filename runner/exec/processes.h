@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -93,6 +94,7 @@ class Processes {
 
     [[nodiscard]] bool belongs_to_another(int pid, int leader) const;
     [[nodiscard]] bool has_orphans_of_init(int leader, int init) const;
+    void take_children_apart();
     int owner_of(int pid);
     int determine_owner(int pid, const Entry& entry);
     std::optional<int> named_owner(int pid, const ProcessInfo& stat) const;
@@ -110,6 +112,11 @@ class Processes {
     std::unordered_set<std::string> expected_;
     std::unordered_map<int, std::uint64_t> preexisting_;  // children that we had before: pid, start
 };
+
+// Starts a child that belongs to no job though jobs run, such as a hub's generator: every Processes
+// takes it and its descendants for a child that was there before, and leaves its end to the caller.
+// Returns the result of `start`, a process id; not above 0: it did not start. From any thread.
+int start_apart(const std::function<int()>& start);
 
 // Kills the survivors of a killed runner: processes with a tag or a COMPAT_JOB of the run, and
 // their descendants. Returns them when they have ended or after `timeout`; `killed` is false for a

@@ -16,6 +16,7 @@
 #include "runner/base/line_reader.h"
 #include "runner/base/text.h"
 #include "runner/exec/descriptors.h"
+#include "runner/exec/processes.h"
 
 namespace compat::hub {
 
@@ -91,9 +92,13 @@ Expected<std::unique_ptr<LineProcess>> LineProcess::start(const Program& program
         ::posix_spawn_file_actions_addchdir_np(&rules.actions, program.folder.c_str());
     std::vector<std::string> argv = program.argv, variables;
     for (const auto& [name, value] : program.variables) variables.push_back(name + "=" + value);
-    pid_t pid = 0;
-    const int error = ::posix_spawn(&pid, argv.at(0).c_str(), &rules.actions, &rules.attributes,
-                                    pointers(argv).data(), pointers(variables).data());
+    int error = 0;
+    const pid_t pid = exec::start_apart([&] {
+        pid_t child = 0;
+        error = ::posix_spawn(&child, argv.at(0).c_str(), &rules.actions, &rules.attributes,
+                              pointers(argv).data(), pointers(variables).data());
+        return error == 0 ? child : 0;
+    });
     if (error != 0)
         return fail(ErrorKind::spawn, fmt::format("cannot start it: {}", std::strerror(error)), "",
                     argv[0]);

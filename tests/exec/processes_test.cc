@@ -61,6 +61,24 @@ TEST(Processes, AssignsAnOrphanByItsVariableOrToTheOnlyJob) {
     end_sleeper(leader);
 }
 
+TEST(Processes, LeaveAChildThatStartsApartToItsOwner) {
+    Processes processes;
+    const int leader = start_sleeper("COMPAT_JOB=r/1", Parent::is_the_test);
+    processes.add(leader, "r/1");
+    const int apart = start_apart([] { return start_sleeper("A=b", Parent::is_the_test); });
+    EXPECT_FALSE(processes.has_orphans(leader));
+    processes.scan();
+    EXPECT_THAT(processes.descendants_of(leader), IsEmpty());
+    ::kill(apart, SIGKILL);
+    siginfo_t ended{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(apart), &ended, WEXITED | WNOWAIT), 0);
+    EXPECT_FALSE(processes.has_orphans(leader));
+    processes.scan();
+    EXPECT_EQ(::waitpid(apart, nullptr, 0), apart) << "nobody else has reaped it";
+    EXPECT_EQ(start_apart([] { return 0; }), 0);
+    end_sleeper(leader);
+}
+
 TEST(Processes, SignalsOnlyTheProcessOfTheGivenStart) {
     const int pid = start_sleeper("A=1", Parent::is_the_test);
     const auto stat = process_table().find(pid);

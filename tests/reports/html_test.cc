@@ -218,9 +218,9 @@ TEST_F(HtmlTest, EveryMarkHasItsBit) {
     cases[2].flaky = cases[2].pseudo = true;
     cases[3].marks = {};
     cases[3].fork_sensitive = cases[3].used_accelerator = true;
-    cases[4].marks = {};
+    cases[4].marks = {"generated"};
     EXPECT_EQ(json::parse(parts_of(page_of(model)).at("index")).at("marks"),
-              json({1 + 16, 2 + 8, 32 + 128, 64 + 256, 0}));
+              json({1 + 16, 2 + 8, 64 + 256, 128 + 512, 32}));
 }
 
 TEST_F(HtmlTest, HostileTextStaysText) {

@@ -154,10 +154,16 @@ TEST_F(DecisionsTest, AreFilledInInOlderDatabases) {
             DROP VIEW v_case;
             DROP INDEX unnamed_results;
             DROP INDEX flaky_results;
+            DROP INDEX generated_results;
             ALTER TABLE result DROP COLUMN flaky;
             ALTER TABLE result DROP COLUMN used_accelerator;
             ALTER TABLE result DROP COLUMN tests;
             ALTER TABLE run DROP COLUMN gives_verdicts;
+            ALTER TABLE run DROP COLUMN hub;
+            ALTER TABLE run DROP COLUMN hub_use;
+            ALTER TABLE result DROP COLUMN generated;
+            ALTER TABLE result DROP COLUMN generated_count;
+            ALTER TABLE attempt DROP COLUMN hub;
             PRAGMA user_version = 19)sql");
     }
     store.emplace(std::move(*Store::open(file)));

@@ -158,7 +158,7 @@ const ErrorCase kErrors[] = {
     {"[1]", R"(s.json:1:1: [1] is an array; expected an object)", true},
     // Keys.
     {R"("retrys": 1)",
-     R"(s.json:2:3: unknown key "retrys"; did you mean "retries"? (allowed: $schema, device, env, expectations, format, framework, groups, layout, limits, links, name, preload, requirements, retries, source, system_packages, warm))"},
+     R"(s.json:2:3: unknown key "retrys"; did you mean "retries"? (allowed: $schema, device, env, expectations, format, framework, groups, hub, hub_lock, layout, limits, links, name, preload, requirements, retries, source, system_packages, warm))"},
     {R"("limits": {"memory": "1GiB", "cpu": 1})",
      R"(s.json:2:32: unknown key "cpu" (allowed: events_bytes, log_bytes, memory, module_timeout, restarts, test_timeout))"},
     {R"("groups": {"a": {"path": ["x"]}})",

@@ -71,6 +71,9 @@ def child(hub, tmp_path):
     ("http://huggingface.co", "/"),
     ("https://images.example.org/a%20b.jpg?x=1#top", "/_url/https/images.example.org/a%20b.jpg?x=1"),
     ("https://cdn-media.huggingface.co/a.flac", "/_url/https/cdn-media.huggingface.co/a.flac"),
+    ("https://datasets-server.huggingface.co/info?dataset=a", "/_url/https/datasets-server.huggingface.co/info?dataset=a"),
+    ("http://datasets-server.127.0.0.1:1/info?dataset=a", "/_url/https/datasets-server.huggingface.co/info?dataset=a"),
+    ("http://datasets-server.127.0.0.1:2/info", None),
     ("HTTP://Images.Example.org:80/a", "/_url/http/images.example.org/a"),
     *[(url, None) for url in ("http://127.0.0.1:8000/x", "http://localhost/x", "http://[::1]/x", "http://10.0.0.1/x", "https://x.local/y",
                               "https://user:secret@images.example.org/a", "https://images.example.org:8443/a", "http://printer/x",
@@ -98,6 +101,7 @@ CLIENTS = {
     "requests": "import requests\ndef get(url): return requests.get(url).text",
     "urllib3": "import urllib3\ndef get(url): return urllib3.PoolManager().request('GET', url).data.decode()",
     "httpx": "import httpx\ndef get(url): return httpx.get(url).text",
+    "httpx2": "import httpx2\ndef get(url): return httpx2.get(url).text",
     "aiohttp": """import aiohttp, asyncio
 async def read(url):
     async with aiohttp.ClientSession() as session, session.get(url) as answer:
@@ -129,6 +133,42 @@ def test_writing_and_servers_of_its_own_are_left_alone(child, hub):
     out, notes = child(f"import urllib.request as u; print(u.urlopen('{own}').read().decode())\n"
                        "try: u.urlopen('https://a.invalid/', b'data', timeout=1)\nexcept OSError: print('refused')")
     assert out.split() == ["/own", "refused"] and not notes and hub.asked == [("GET", "/own")]
+
+
+STAND_INS = {
+    "urllib": [  # a handler of the suite's, and a connection's method
+        """class Handler(u.HTTPSHandler):
+    def https_open(self, request): print(request.full_url); raise OSError
+try: u.build_opener(Handler()).open(url)
+except OSError: pass""",
+        """import http.client
+def request(connection, method, path, *more, **named): print("https://" + connection.host + path); raise OSError
+http.client.HTTPSConnection.request = request
+try: get(url)
+except OSError: pass"""],
+    "requests": ["""from urllib3.connectionpool import HTTPConnectionPool as Pool
+def urlopen(pool, method, url, *more, **named): print(pool.scheme + "://" + pool.host + url); raise OSError
+Pool.urlopen = urlopen
+try: get(url)
+except OSError: pass"""],
+    "httpx": ["""def handle(transport, request): print(request.url); return httpx.Response(200)
+httpx.HTTPTransport.handle_request = handle
+get(url)""",
+              """import httpcore
+def handle(pool, request): print("https://" + request.url.host.decode() + request.url.target.decode()); raise httpcore.ConnectError
+httpcore.ConnectionPool.handle_request = handle
+try: get(url)
+except httpx.ConnectError: pass"""],
+}
+
+
+@pytest.mark.parametrize("client, program", [(client, program) for client in STAND_INS for program in STAND_INS[client]])
+def test_what_a_suite_answers_itself_stays_its_own(child, hub, client, program):
+    if not importlib.util.find_spec(client):
+        pytest.skip(f"{client} is not installed")
+    url = "https://images.example.org/cat.jpg"
+    out, notes = child(f"{CLIENTS[client]}\nurl = {url!r}\nget(url + '?real')\n{program}")
+    assert out.split() == [url] and hub.asked == [("GET", "/_url/https/images.example.org/cat.jpg?real")] and len(notes) == 1
 
 
 def test_files_of_generated_repositories_are_noticed(child, tmp_path):
@@ -169,11 +209,66 @@ def test_tests_that_share_a_fixture_share_what_it_used(child, tmp_path):
     assert used == {None: {"at-import"}, "test_it.py::test_a": {"inner", "outer"}, "test_it.py::test_b": {"inner", "outer", "own"}}
 
 
+def test_tests_of_a_class_share_what_its_set_up_used(child, tmp_path):
+    """Under unittest, also where it failed; tests of other classes do not."""
+    (tmp_path / "test_it.py").write_text(textwrap.dedent("""
+        import unittest, urllib.request
+        def read(name): return urllib.request.urlopen(f"https://huggingface.co/org/{name}/resolve/main/c").read()
+        def setUpModule(): read("module")
+        class A(unittest.TestCase):
+            @classmethod
+            def setUpClass(cls): read("class")
+            def test_a(self): read("own")
+            def test_b(self): pass
+        class B(unittest.TestCase):
+            @classmethod
+            def setUpClass(cls): read("broken"); raise ValueError
+            def test_c(self): pass
+        class C(unittest.TestCase):
+            def test_d(self): pass
+        """))
+    harness = CHILD.parents[1] / "harness/main.py"
+    with pytest.raises(AssertionError, match="ValueError"):  # the harness ends as unittest does
+        child(None, str(harness), "--framework", "unittest", "--module", "test_it.py", "--root", str(tmp_path), "--events",
+              str(tmp_path / "events"), COMPAT_HUB_TEST="")
+    used = {}
+    for line in (tmp_path / "notes").read_text().splitlines():
+        note = json.loads(line)
+        used.setdefault(note["test"], set()).add(note["repository"].rpartition("/")[2])
+    assert used == {None: {"module"}, "test_it.py::A::test_a": {"class", "own"}, "test_it.py::A::test_b": {"class"},
+                    "test_it.py::B::test_c": {"broken"}}
+
+
+def test_a_fork_server_serves_more_tests_than_the_one_that_started_it(child, tmp_path):
+    (tmp_path / "prog.py").write_text(textwrap.dedent("""
+        import multiprocessing, os, urllib.request
+        def read(name): return urllib.request.urlopen(f"https://huggingface.co/org/{name}/resolve/main/c").read()
+        if __name__ == "__main__":
+            for test in "ab":
+                os.environ["COMPAT_HUB_TEST"] = test
+                with multiprocessing.get_context("forkserver").Pool(1) as pool: pool.map(read, [test])
+                with multiprocessing.get_context("spawn").Pool(1) as pool: pool.map(read, ["spawned-" + test])
+        """))
+    _, notes = child(None, str(tmp_path / "prog.py"))
+    assert {(note["test"], note["repository"]) for note in notes} == {
+        (None, "models/org/a"), (None, "models/org/b"), ("a", "models/org/spawned-a"), ("b", "models/org/spawned-b")}
+
+
 def test_a_suites_own_sitecustomize_still_runs(child, tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own/sitecustomize.py").write_text("import sys; sys.mine = 'mine'")
     out, _ = child("import sys; print(sys.mine, 'compat_hub' in sys.modules)", PYTHONPATH=f"{CHILD / 'activate'}:{tmp_path / 'own'}")
     assert out.split() == ["mine", "True"]
+
+
+@pytest.mark.parametrize("order", [("shim", "hub", "own"), ("hub", "shim", "own"), ("hub", "own", "shim"), ("hub", "hub", "own")])
+def test_each_sitecustomize_runs_once(child, tmp_path, order):
+    """The shim's is first, unless the user's own PYTHONPATH has it."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/sitecustomize.py").write_text("print('own')")
+    folders = {"shim": CHILD.parents[2] / "shim/python/activate", "hub": CHILD / "activate", "own": tmp_path / "own"}
+    out, _ = child("import sys; print('compat_hub' in sys.modules)", PYTHONPATH=":".join(str(folders[one]) for one in order))
+    assert out.split() == ["own", "True"]
 
 
 def test_it_imports_nothing_that_a_suite_could_notice(child):

@@ -26,14 +26,21 @@ def _run():
     finder = next((f for f in sys.meta_path if getattr(f, "__name__", "") == "PathFinder"), None)
     if finder is None:
         return
-    if os.environ.get("COMPAT_HUB_ENDPOINT"):
+    # The shim's, where it is the hidden one, looks from the front and finds this again.
+    hub = sys.modules.get("compat_hub")
+    if hub is None and os.environ.get("COMPAT_HUB_ENDPOINT"):
         # By its folder: sys.path stays as the suite knows it.
         hub = _load("compat_hub", finder, [os.path.dirname(_HERE)])
         if hub is not None:
             hub.install()
     places = [os.path.realpath(path or ".") for path in sys.path]
     if _HERE in places:
-        _load("sitecustomize", finder, sys.path[places.index(_HERE) + 1 :])
+        first = max(places.index(_HERE) + 1, getattr(hub, "handed_over", 0))
+        spec = finder.find_spec("sitecustomize", sys.path[first:])
+        if hub is not None and spec is not None and spec.origin is not None:
+            folder = os.path.dirname(os.path.realpath(spec.origin))
+            hub.handed_over = places.index(folder, first) + 1 if folder in places[first:] else first
+        _load("sitecustomize", finder, sys.path[first:])
 
 
 _run()

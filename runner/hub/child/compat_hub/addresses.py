@@ -8,6 +8,8 @@ of this machine and of private networks stay as they are, because tests start se
 _HUB_HOSTS = frozenset(("huggingface.co", "www.huggingface.co", "hf.co", "www.hf.co", "hub-ci.huggingface.co"))
 # Names that no public server has (RFC 2606, RFC 6762, and usual ones of private networks).
 _PRIVATE = frozenset(("localhost", "local", "internal", "intranet", "lan", "home", "test", "invalid", "example"))
+# Its host for tables of datasets: `datasets` makes the name of that of HF_ENDPOINT, which is ours.
+_TABLES = "datasets-server."
 _USUAL_PORTS = {"http": "80", "https": "443"}
 _READING = frozenset(("GET", "HEAD"))
 
@@ -41,6 +43,8 @@ def moved(url, method, endpoint):
     scheme, authority, path = _split(url)
     if scheme not in _USUAL_PORTS or "@" in authority or "[" in authority:
         return None
+    if authority == _TABLES + endpoint.partition("://")[2]:
+        scheme, authority = "https", _TABLES + "huggingface.co"
     host, _, port = authority.lower().partition(":")
     if port not in ("", _USUAL_PORTS[scheme]) or not _is_public(host):
         return None

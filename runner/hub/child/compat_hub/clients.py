@@ -1,7 +1,8 @@
 """The patches of HTTP clients, of pytest's fixtures and of the harness, each for one module.
 
-A client's answer says that it is of the address that the suite asked for. Clients that a suite has
-replaced (responses, aioresponses, a transport of its own) are not asked for anything.
+An answer of requests and httpx says that it is of the address that the suite asked for. Where a
+suite answers requests itself (responses, a transport of its own, vcrpy, respx), they stay as they
+are: its answers are for the addresses that it knows.
 """
 
 import copy
@@ -13,12 +14,18 @@ from compat_hub import addresses, notes
 def patches(endpoint):
     made = _Patches(endpoint)
     return {
+        "http.client": made.http_client,
         "urllib.request": made.urllib,
         "requests.adapters": made.requests,
+        "urllib3.connectionpool": made.urllib3_pools,
         "urllib3.poolmanager": made.urllib3,
+        "httpcore": made.httpcore,
+        "httpcore2": made.httpcore,
         "httpx._client": made.httpx,
+        "httpx2._client": made.httpx,
         "aiohttp.client": made.aiohttp,
         "_pytest.fixtures": _pytest_fixtures,
+        "unittest.suite": _unittest_suites,
         "_compat_harness.recorder": _harness_recorder,
     }
 
@@ -28,30 +35,66 @@ def _replace(owner, name, make):
     setattr(owner, name, functools.wraps(original)(make(original)))
 
 
+class _Ground:
+    """Parts that a client stands on, as they were when they were imported. A suite that replaces one
+    means to answer requests."""
+
+    def __init__(self):
+        self._parts = []
+
+    def add(self, owner, *names):
+        self._parts += [(owner, name, getattr(owner, name, None)) for name in names]
+
+    def is_whole(self):
+        return all(getattr(owner, name, None) is part for owner, name, part in self._parts)
+
+
 class _Patches:
     def __init__(self, endpoint):
         self._endpoint = endpoint
+        self._http, self._pools, self._httpx = _Ground(), _Ground(), _Ground()
 
     def _moved(self, url, method):
         return addresses.moved(url, method, self._endpoint)
 
-    def _answered(self, url, status, headers):
-        """`url`: as it was sent."""
-        if not url.startswith(self._endpoint + "/") or not status or status >= 400:
+    def _answered(self, url, answer, status="status"):
+        """`url`: as it was sent. The answer may be anything, if the suite has made it."""
+        if not url.startswith(self._endpoint + "/"):
             return
-        subject = addresses.subject(url[len(self._endpoint) :])
-        if subject is not None:
-            notes.note(*subject, headers.get("X-Compat-Generated") is not None)
+        try:
+            subject = addresses.subject(url[len(self._endpoint) :])
+            if subject is not None and getattr(answer, status) < 400:
+                notes.note(*subject, answer.headers.get("X-Compat-Generated") is not None)
+        except Exception:
+            pass
+
+    def http_client(self, module):
+        self._http.add(module, "HTTPConnection", "HTTPSConnection")
+        for connection in (module.HTTPConnection, module.HTTPSConnection):
+            self._http.add(connection, "connect", "request", "getresponse")
+
+    def urllib3_pools(self, module):
+        for pool in (module.HTTPConnectionPool, module.HTTPSConnectionPool):
+            self._pools.add(pool, "ConnectionCls", "urlopen")
+
+    def httpcore(self, module):
+        self._httpx.add(module.ConnectionPool, "handle_request")
+        self._httpx.add(module.AsyncConnectionPool, "handle_async_request")
 
     def urllib(self, module):
+        def moved(opener, url, method):
+            handlers = opener.handle_open.get(url.partition(":")[0].lower(), ())
+            is_usual = all(type(handler).__module__ == module.__name__ for handler in handlers)
+            return self._moved(url, method) if is_usual and self._http.is_whole() else None
+
         def make(original):
             def open(opener, fullurl, *args, **kwargs):
                 sent = fullurl
                 if isinstance(fullurl, str):
                     has_data = (args[0] if args else kwargs.get("data")) is not None
-                    url = sent = self._moved(fullurl, "POST" if has_data else "GET") or fullurl
+                    url = sent = moved(opener, fullurl, "POST" if has_data else "GET") or fullurl
                 else:
-                    url = self._moved(fullurl.full_url, fullurl.get_method())
+                    url = moved(opener, fullurl.full_url, fullurl.get_method())
                     if url is not None:
                         sent = copy.copy(fullurl)
                         sent.headers, sent.unredirected_hdrs = dict(sent.headers), {}
@@ -59,7 +102,7 @@ class _Patches:
                     else:
                         url = fullurl.full_url
                 answer = original(opener, sent, *args, **kwargs)
-                self._answered(url, getattr(answer, "status", None), getattr(answer, "headers", {}))
+                self._answered(url, answer)
                 return answer
 
             return open
@@ -69,10 +112,11 @@ class _Patches:
     def requests(self, module):
         def make(original):
             def send(adapter, request, *args, **kwargs):
-                url = self._moved(request.url, request.method or "")
+                is_usual = self._http.is_whole() and self._pools.is_whole()
+                url = self._moved(request.url, request.method or "") if is_usual else None
                 if url is None:
                     answer = original(adapter, request, *args, **kwargs)
-                    self._answered(request.url, answer.status_code, answer.headers)
+                    self._answered(request.url, answer, "status_code")
                     return answer
                 sent = request.copy()
                 sent.url = url
@@ -80,7 +124,7 @@ class _Patches:
                 if "proxies" in kwargs:
                     kwargs["proxies"] = {}
                 answer = original(adapter, sent, *args, **kwargs)
-                self._answered(url, answer.status_code, answer.headers)
+                self._answered(url, answer, "status_code")
                 answer.url, answer.request = request.url, request
                 return answer
 
@@ -91,27 +135,25 @@ class _Patches:
     def urllib3(self, module):
         def make(original):
             def urlopen(manager, method, url, *args, **kwargs):
-                sent = (self._moved(url, method) if manager.proxy is None else None) or url
+                is_usual = manager.proxy is None and self._http.is_whole() and self._pools.is_whole()
+                sent = (self._moved(url, method) if is_usual else None) or url
                 answer = original(manager, method, sent, *args, **kwargs)
-                self._answered(sent, answer.status, answer.headers)
+                self._answered(sent, answer)
                 return answer
 
             return urlopen
 
         _replace(module.PoolManager, "urlopen", make)
 
-    def _move_httpx(self, module, client, request, usual):
+    def _move_httpx(self, client, request, usual):
         """The address that the suite asked for, if the request has another one now."""
         asked = request.url
         url = self._moved(str(asked), request.method)
-        if url is None or type(client._transport_for_url(asked)) is not usual:
+        if url is None or type(client._transport_for_url(asked)) is not usual or not self._httpx.is_whole():
             return None
         request.url = type(asked)(url)
         request.headers["Host"] = self._endpoint.partition("://")[2]
         return asked
-
-    def _end_httpx(self, request, asked, answer):
-        self._answered(str(request.url), answer.status_code, answer.headers)
 
     @staticmethod
     def _move_back_httpx(request, asked):
@@ -120,12 +162,15 @@ class _Patches:
             request.headers["Host"] = asked.netloc.decode("ascii")
 
     def httpx(self, module):
+        self._httpx.add(module.HTTPTransport, "handle_request")
+        self._httpx.add(module.AsyncHTTPTransport, "handle_async_request")
+
         def make(original):
             def send(client, request, *args, **kwargs):
-                asked = self._move_httpx(module, client, request, module.HTTPTransport)
+                asked = self._move_httpx(client, request, module.HTTPTransport)
                 try:
                     answer = original(client, request, *args, **kwargs)
-                    self._end_httpx(request, asked, answer)
+                    self._answered(str(request.url), answer, "status_code")
                     return answer
                 finally:
                     self._move_back_httpx(request, asked)
@@ -134,10 +179,10 @@ class _Patches:
 
         def make_async(original):
             async def send(client, request, *args, **kwargs):
-                asked = self._move_httpx(module, client, request, module.AsyncHTTPTransport)
+                asked = self._move_httpx(client, request, module.AsyncHTTPTransport)
                 try:
                     answer = await original(client, request, *args, **kwargs)
-                    self._end_httpx(request, asked, answer)
+                    self._answered(str(request.url), answer, "status_code")
                     return answer
                 finally:
                     self._move_back_httpx(request, asked)
@@ -157,7 +202,7 @@ class _Patches:
                     is_text = isinstance(str_or_url, str)
                     sent = url if is_text else type(str_or_url)(url, encoded=True)
                 answer = await original(session, method, sent, *args, **kwargs)
-                self._answered(str(sent), answer.status, answer.headers)
+                self._answered(str(sent), answer)
                 return answer
 
             return request
@@ -172,6 +217,7 @@ def _pytest_fixtures(module):
 
     def make(original):
         def execute(fixture, request):
+            __tracebackhide__ = True
             if fixture.scope == "function":
                 return original(fixture, request)
             _, used = known.setdefault(id(fixture), (fixture, set()))
@@ -181,6 +227,20 @@ def _pytest_fixtures(module):
         return execute
 
     _replace(module.FixtureDef, "execute", make)
+
+
+def _unittest_suites(module):
+    """Tests of a class share what its set-up used; unittest asks for the set-up before each of them."""
+    known = {}
+
+    def make(original):
+        def set_up(suite, test, result):
+            with notes.SetUpOfClass(known.setdefault(type(test), set())):
+                return original(suite, test, result)
+
+        return set_up
+
+    _replace(module.TestSuite, "_handleClassSetUp", make)
 
 
 def _harness_recorder(module):
@@ -193,6 +253,8 @@ def _harness_recorder(module):
 
     def make_end(original):
         def end(recorder, case):
+            if case.began is None:  # the set-up of its class failed
+                notes.give_shared(case.id)
             try:
                 return original(recorder, case)
             finally:

@@ -20,13 +20,25 @@ _now = {"test": None, "record": None}
 _seen = set()
 _waiting = []  # lines of a process that has no record of its own: the zygote
 _fixtures = []  # what was used while each of the fixtures that are being set up runs
+_shared = set()  # what the next test uses, because the set-up of its class did
 
 
 def begin(test):
-    _now["test"] = _environ[_TEST] = test
+    _now["test"] = test
+    try:
+        _environ[_TEST] = test
+    except ValueError:  # an encoding without these letters
+        _environ.pop(_TEST, None)
     _now["record"] = _environ.get(_RECORD) or _now["record"]
     if _waiting:
         _append()
+    give_shared(test)
+    _shared.clear()
+
+
+def give_shared(test):
+    for thing in list(_shared):
+        _note_for(test, thing)
 
 
 def end(test):
@@ -36,16 +48,25 @@ def end(test):
 
 
 def _test():
-    return _now["test"] or _environ.get(_TEST) or None
+    return _now["test"] or (None if _is_fork_server() else _environ.get(_TEST)) or None
+
+
+def _is_fork_server():
+    """Whether this is multiprocessing's, or forked from it: it serves more tests than the one that
+    started it."""
+    return any("multiprocessing.forkserver import" in word for word in getattr(sys, "orig_argv", ()))
 
 
 def note(kind, name, generated):
     """Note that the current test uses something. Never raises: the test goes on without the hub's
     record."""
     thing = (kind, name, bool(generated))
+    test = _test()
     if _fixtures:
         _fixtures[-1].add(thing)
-    _note_for(_test(), thing)
+        if test is None:  # its tests are noted, not all of the module
+            return
+    _note_for(test, thing)
 
 
 def _note_for(test, thing):
@@ -96,8 +117,19 @@ class Fixture:
         self._known |= _fixtures.pop()
         if _fixtures:
             _fixtures[-1].update(self._known)
-        for thing in self._known:
+        self._give()
+
+    def _give(self):
+        for thing in list(self._known):
             _note_for(_test(), thing)
+
+
+class SetUpOfClass(Fixture):
+    """It runs before the first test that shares it begins."""
+
+    def _give(self):
+        _shared.clear()
+        _shared.update(self._known)
 
 
 def watch_files():

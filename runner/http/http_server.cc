@@ -36,7 +36,7 @@ constexpr std::chrono::milliseconds kGrace{500};     // for answers that are bei
 constexpr std::chrono::milliseconds kLinger{2'000};  // for a client to read why it was refused
 constexpr std::chrono::milliseconds kRetryAccept{100};
 constexpr std::size_t kOwnFiles = 128;                       // descriptors that are not connections
-constexpr std::size_t kAllAdopted = 512, kLeastAdopted = 4;  // connections of adopted listeners
+constexpr std::size_t kAllAdopted = 256, kLeastAdopted = 4;  // connections; each may send a file
 
 // Headers of every answer. Pages add a policy of their own (runner/serve).
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kAlways{{
@@ -394,7 +394,11 @@ void HttpServer::Impl::accept(const std::shared_ptr<Listener>& listener) {
         if (error == asio::error::operation_aborted) return;
         if (!error) {
             socket.set_option(tcp::no_delay(true), error);
-            std::make_shared<Connection>(*this, listener, std::move(socket))->read();
+            try {
+                std::make_shared<Connection>(*this, listener, std::move(socket))->read();
+            } catch (const std::exception&) {
+                error = asio::error::no_memory;  // ends this connection, none that comes after it
+            }
             return accept(listener);
         }
         // Out of descriptors: others close.

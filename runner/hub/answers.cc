@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMessageBytes = 300;
+constexpr std::size_t kFolderBytes = 8 << 20;  // a path of 1 KiB may have 500 folders
 constexpr std::string_view kJson = "application/json; charset=utf-8";
 constexpr std::string_view kDate = "2020-01-01T00:00:00.000Z";  // where nothing else is known
 
@@ -63,8 +64,13 @@ std::vector<std::string> folders_of(std::string_view path) {
 
 std::set<std::string> all_folders(const Repository& repository) {
     std::set<std::string> folders;
+    std::size_t bytes = 0;
     for (const auto& [path, file] : repository.files)
-        for (std::string& folder : folders_of(path)) folders.insert(std::move(folder));
+        for (std::string& folder : folders_of(path)) {
+            const std::size_t size = folder.size();
+            if (folders.insert(std::move(folder)).second) bytes += size;
+            if (bytes > kFolderBytes) return folders;
+        }
     return folders;
 }
 

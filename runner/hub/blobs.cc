@@ -109,11 +109,13 @@ Expected<std::function<std::unique_ptr<http::Body>(http::ByteRange)>> Blobs::bod
     const std::string& sha256, std::uint64_t size, OnDamage on_damage) {
     auto fd = std::make_shared<Fd>(TRY(open_blob(sha256, size)));
     const std::string identity = identity_of(fd->get());
-    const auto is_verified = [&] {
+    const auto is_in = [&](const std::map<std::string, std::string>& files) {
         const std::lock_guard lock(mutex_);
-        const auto at = verified_.find(sha256);
-        return at != verified_.end() && at->second == identity;
-    }();
+        const auto at = files.find(sha256);
+        return at != files.end() && at->second == identity;
+    };
+    const bool is_verified = is_in(verified_);
+    if (is_in(damaged_)) return damaged(file(sha256));
     if (!is_verified && size <= kHashedAtOnce) {
         if (TRY(digest_of(fd->get())) != sha256) return damaged(file(sha256));
         const std::lock_guard lock(mutex_);
@@ -125,9 +127,11 @@ Expected<std::function<std::unique_ptr<http::Body>(http::ByteRange)>> Blobs::bod
         if (!checks || range.size != size) return body;
         return std::make_unique<CheckedBody>(
             std::move(body), sha256, [this, sha256, identity, on_damage](bool is_right) {
-                if (!is_right) return on_damage(damaged(file(sha256)).value().message);
-                const std::lock_guard lock(mutex_);
-                verified_[sha256] = identity;
+                {
+                    const std::lock_guard lock(mutex_);
+                    (is_right ? verified_ : damaged_)[sha256] = identity;
+                }
+                if (!is_right) on_damage(damaged(file(sha256)).value().message);
             });
     };
 }

@@ -36,7 +36,8 @@ class Blobs {
     [[nodiscard]] bool has(const std::string& sha256, std::uint64_t size) const;
 
     // To send. Small content is hashed here; large content while it is sent whole: its last piece
-    // is withheld from the client if the rest is not what it should be, and `on_damage` is called.
+    // is withheld from the client if the rest is not what it should be, and `on_damage` is called;
+    // a client that asks for the rest then gets an error.
     // Errors (io): lacking or damaged, in words.
     using OnDamage = std::function<void(const std::string& why)>;
     [[nodiscard]] Expected<std::function<std::unique_ptr<http::Body>(http::ByteRange)>> body_of(
@@ -59,7 +60,7 @@ class Blobs {
 
     fs::path store_;
     std::mutex mutex_;
-    std::map<std::string, std::string> verified_;  // SHA-256 -> which file it was
+    std::map<std::string, std::string> verified_, damaged_;  // SHA-256 -> which file it was
     std::uint64_t made_ = 0;
 };
 

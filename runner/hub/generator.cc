@@ -21,6 +21,7 @@ using nlohmann::json;
 constexpr int kCacheFormat = 1;
 constexpr std::chrono::seconds kLimit{60};
 constexpr std::size_t kMostFiles = 10'000, kWordsBytes = 500;
+constexpr std::uint64_t kMostKept = kDefaultMaxBytes;  // of a run
 constexpr unsigned kUnavailable = 503;
 
 std::string words_in(const json& from, const char* key) {
@@ -231,7 +232,10 @@ Expected<json> Generator::keep_files(const json& answer) {
             fs::path(at).lexically_normal().lexically_relative(folder_.lexically_normal());
         if (!is_path(path) || relative.empty() || !is_path(relative.string()))
             return fail(ErrorKind::io, "a file lies outside of its folder");
+        if (kept_ >= kMostKept)
+            return fail(ErrorKind::io, fmt::format("this run has made {} GiB", kMostKept >> 30));
         const Content content = TRY(blobs_.keep(FileBelow(folder_, relative), kGeneratedFileBytes));
+        kept_ += content.size;
         File file{path, content.size, content.oid, content.sha256};
         file.is_kept = true;
         kept.push_back(json_of(file));

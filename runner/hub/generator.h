@@ -36,6 +36,7 @@ class Generator : public Source {
         Done done;
     };
     std::vector<Waiting> waiting_;  // for it
+    std::uint64_t kept_ = 0;        // bytes, by the client's thread
     LineClient client_;             // last: its thread uses the others
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
 
 #include <array>
 #include <exception>
@@ -38,6 +37,8 @@ constexpr std::array<std::pair<Mode, std::string_view>, 4> kModes{{
 constexpr std::uint64_t kBodyBytes = 1 << 20;
 constexpr std::size_t kConnections = 256;  // few enough that no limit of the process is raised
 constexpr std::chrono::seconds kWriteAfter{2};
+// All that a source gave or refused stays in memory until the end of the run.
+constexpr std::size_t kMostNeeds = 50'000;
 
 http::Response redirect_to(const std::string& location) {
     http::Response response = refused({307, "", "Temporary Redirect. Redirecting to " + location});
@@ -45,11 +46,8 @@ http::Response redirect_to(const std::string& location) {
     return response;
 }
 
-std::string lock_identity(const fs::path& file) {
-    struct stat status {};
-    if (::stat(file.c_str(), &status) != 0) return {};
-    return fmt::format("{}:{}:{}", status.st_ino, status.st_size, status.st_mtime);
-}
+// The hub answers one client otherwise than another that has no token. A secret.
+std::string shared_key(const Need& need) { return need.key() + "\n" + need.authorization; }
 
 }  // namespace
 
@@ -114,8 +112,9 @@ class Hub::Impl {
     std::mutex mutex_;
     Journal journal_;
     Catalog recorded_, made_;
-    std::unordered_map<std::string, std::vector<SharedJob>> waiting_;  // for a need
+    std::unordered_map<std::string, std::vector<SharedJob>> waiting_;  // by shared_key
     std::unordered_map<std::string, Got> failed_;  // needs that the generator failed at
+    std::size_t needs_ = 0;                        // that the source was asked for
     std::string lock_on_disk_;                     // which file it was
     bool is_lock_older_ = false, is_stopped_ = false;
     std::chrono::steady_clock::time_point older_since_;
@@ -188,7 +187,10 @@ void Hub::Impl::step(const SharedJob& job) {
         const auto failed = failed_.find(need.key());
         if (failed != failed_.end()) job->failure = failed->second;
         const bool asks = source_ && lacking.can_get && failed == failed_.end();
-        if (asks && job->tried.insert(need.key()).second) return get(need, job);
+        if (asks && job->tried.insert(need.key()).second) {
+            if (needs_ < kMostNeeds) return get(need, job);
+            job->failure = {507, "", fmt::format("this run has asked for {} names", kMostNeeds)};
+        }
         if (job->failure.status != 200) {
             lacking.refusal = {job->failure.status, job->failure.code, job->failure.why};
             if (job->failure.status >= 500) lacking.how = How::failed;
@@ -203,31 +205,36 @@ void Hub::Impl::step(const SharedJob& job) {
     }
 }
 
-// One download serves all who want it at the same time.
+// One download serves all who want it at the same time, and may have it alike.
 void Hub::Impl::get(const Need& need, const SharedJob& job) {
-    auto& waiting = waiting_[need.key()];
+    auto& waiting = waiting_[shared_key(need)];
     waiting.push_back(job);
     if (waiting.size() > 1) return;
+    ++needs_;
     // `done` may come at once, from this thread, which holds the mutex: not from a source of ours,
     // but for one that cannot be started.
     std::thread::id here = std::this_thread::get_id();
     auto at_once = std::make_shared<std::optional<Got>>();
     auto is_inside = std::make_shared<bool>(true);
-    source_->get(need, [this, need, here, at_once, is_inside](Got got) {
-        if (std::this_thread::get_id() == here && *is_inside) {
-            *at_once = std::move(got);
-            return;
-        }
-        const std::lock_guard lock(mutex_);
-        on_got(need, std::move(got));
-    });
+    try {
+        source_->get(need, [this, need, here, at_once, is_inside](Got got) {
+            if (std::this_thread::get_id() == here && *is_inside) {
+                *at_once = std::move(got);
+                return;
+            }
+            const std::lock_guard lock(mutex_);
+            on_got(need, std::move(got));
+        });
+    } catch (const std::exception&) {  // no thread or no memory: nobody may wait for it
+        *at_once = Got{500, "", "the runner's hub failed to ask"};
+    }
     *is_inside = false;
     if (*at_once) on_got(need, std::move(**at_once));
 }
 
 void Hub::Impl::on_got(const Need& need, Got got) {
     merge(need, got);
-    auto waiting = waiting_.extract(need.key());
+    auto waiting = waiting_.extract(shared_key(need));
     if (waiting.empty()) return;
     got.repository.reset();
     for (const SharedJob& job : waiting.mapped()) {
@@ -241,6 +248,8 @@ void Hub::Impl::merge(const Need& need, Got& got) {
     const bool records = settings_.mode == Mode::record;
     Catalog& catalog = records ? recorded_ : made_;
     if (got.is_lasting && need.what == Need::What::repository) {
+        const Repository* known = catalog.find(need.kind, need.name, need.revision);
+        if (known && !known->is_absent()) return;  // a client with a token had it meanwhile
         Repository absent;
         absent.kind = need.kind;
         absent.name = need.name;
@@ -271,6 +280,7 @@ void Hub::Impl::write_lock_soon() {
 // Another run may have written it: its entries stay.
 void Hub::Impl::write_lock() {
     is_lock_older_ = false;
+    const Fd held = hold_lock(settings_.lock);
     const std::string on_disk = lock_identity(settings_.lock);
     if (!on_disk.empty() && on_disk != lock_on_disk_) {
         auto theirs = read_lock(settings_.lock);
@@ -278,9 +288,12 @@ void Hub::Impl::write_lock() {
         theirs->merge(std::move(recorded_));
         recorded_ = std::move(*theirs);
     }
-    auto written = make_directories(settings_.lock.parent_path());
-    if (written) written = write_file(settings_.lock, lock_text(recorded_));
-    if (!written) journal_.add_problem("hub.lock.json", to_line(written.error()));
+    const auto written = hub::write_lock(settings_.lock, recorded_);
+    if (!written) {
+        journal_.add_problem("hub.lock.json", to_line(written.error()));
+        is_lock_older_ = true;  // the disk may have room again
+        older_since_ = std::chrono::steady_clock::now();
+    }
     lock_on_disk_ = lock_identity(settings_.lock);
 }
 

@@ -44,8 +44,8 @@ class Journal {
   private:
     fs::path log_;
     Summary summary_;
-    std::set<std::string> seen_;
-    std::uint64_t bytes_ = 0;  // of the log
+    std::set<std::string> seen_;  // SHA-256
+    std::uint64_t bytes_ = 0;     // of the log
 };
 
 }  // namespace compat::hub

@@ -18,6 +18,8 @@ using nlohmann::json;
 // A program that dies at each request must not be started without end.
 constexpr int kMostStarts = 8;
 constexpr std::uint64_t kGreeting = 0;
+// Fewer than a pipe holds: a program that is busy with one request need not read the others.
+constexpr std::size_t kMostUnderWay = 32 << 10;
 
 }  // namespace
 
@@ -44,11 +46,11 @@ void LineClient::add(std::uint64_t id, std::string line, Done done) {
     {
         const std::lock_guard lock(mutex_);
         if (pending_.empty()) progress_ = std::chrono::steady_clock::now();
-        const auto& added = pending_[id] = {std::move(line), std::move(done)};
+        pending_[id] = {std::move(line), std::move(done)};
         if (!process_ || is_stopped_)
             start_and_send(failed);
-        else if (!added.line.empty() && !process_->send(added.line))
-            process_->end("it does not read its input");  // asked again when it has ended
+        else
+            send_more();
     }
     for (const auto& [failing, error] : failed) failing(tl::unexpected(error));
 }
@@ -73,9 +75,21 @@ void LineClient::start_and_send(Failed& failed) {
                    [this](const std::string& why) { on_end(why); }});
     if (!started) return fail_all(error_of(to_line(started.error())), failed);
     process_ = std::move(*started);
-    for (const auto& [id, pending] : pending_)
-        if (!pending.line.empty() && !process_->send(pending.line))
-            process_->end("it does not read its input");
+    under_way_ = 0;
+    for (auto& [id, pending] : pending_) pending.is_sent = false;
+    send_more();
+}
+
+// The oldest first. What is not sent now is sent after an answer.
+void LineClient::send_more() {
+    for (auto& [id, pending] : pending_) {
+        if (pending.is_sent || pending.line.empty()) continue;
+        if (under_way_ > 0 && under_way_ + pending.line.size() > kMostUnderWay) return;
+        pending.is_sent = true;
+        under_way_ += pending.line.size();
+        // Asked again when it has ended.
+        if (!process_->send(pending.line)) return process_->end("it does not read its input");
+    }
 }
 
 void LineClient::on_line(std::string_view line) {
@@ -94,8 +108,11 @@ void LineClient::on_line(std::string_view line) {
         const auto at = pending_.find(number);
         if (at == pending_.end()) return;
         done = std::move(at->second.done);
+        if (at->second.is_sent) under_way_ -= at->second.line.size();
         pending_.erase(at);
         progress_ = std::chrono::steady_clock::now();
+        if (number != kGreeting) starts_ = 0;
+        if (process_) send_more();
     }
     done(std::move(answer));
 }
@@ -112,6 +129,15 @@ void LineClient::on_tick() {
 
 // Whatever it was asked first may be what killed it: that fails, the others are asked again.
 void LineClient::on_end(const std::string& why) {
+    {
+        const std::lock_guard lock(mutex_);
+        ++endings_;
+    }
+    const std::shared_ptr<void> at_end(nullptr, [this](void*) {
+        const std::lock_guard lock(mutex_);
+        --endings_;
+        ended_.notify_all();
+    });
     Failed failed;
     std::unique_ptr<LineProcess> ended;
     {
@@ -137,6 +163,9 @@ void LineClient::stop() {
     }
     ended.reset();
     for (const auto& [failing, error] : failed) failing(tl::unexpected(error));
+    // The thread of a program that has just ended by itself is nobody's to join.
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return endings_ == 0; });
 }
 
 }  // namespace compat::hub

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,18 +35,21 @@ class LineClient {
     void ask(nlohmann::json request, Done done);
     // Starts the program, and gives its first line, which has no "id".
     void greet(Done done);
-    // Ends the program. Requests without an answer get none.
+    // Ends the program. Requests without an answer get none. Nothing is called any more when it
+    // returns. Not from what is called.
     void stop();
 
   private:
     struct Pending {
         std::string line;  // empty: the first line is due
         Done done;
+        bool is_sent = false;
     };
     using Failed = std::vector<std::pair<Done, Error>>;
     void add(std::uint64_t id, std::string line, Done done);
-    // Both with `mutex_` held; what failed is called without it.
+    // All with `mutex_` held; what failed is called without it.
     void start_and_send(Failed& failed);
+    void send_more();
     void fail_all(const Error& error, Failed& failed);
     void on_line(std::string_view line);
     void on_tick();
@@ -59,8 +63,11 @@ class LineClient {
     std::mutex mutex_;
     std::map<std::uint64_t, Pending> pending_;  // by age
     std::uint64_t last_id_ = 0;
-    int starts_ = 0;
+    std::size_t under_way_ = 0;  // bytes that are sent, of requests without an answer
+    int starts_ = 0;             // since it answered a request
+    int endings_ = 0;            // calls of `on_end` under way
     bool is_stopped_ = false;
+    std::condition_variable ended_;  // one fewer of them
     std::chrono::steady_clock::time_point progress_;
     std::unique_ptr<LineProcess> process_;
 };

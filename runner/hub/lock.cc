@@ -1,10 +1,16 @@
 #include "runner/hub/lock.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "runner/base/files.h"
 #include "runner/base/line_reader.h"
@@ -19,7 +25,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kLockBytes = 16 << 20;
 constexpr std::size_t kInfoBytes = 16 << 10, kTextBytes = 4 << 10;
 constexpr int kDepth = 24, kInfoDepth = 8;  // suites::find_positions allows 32
 constexpr std::uint64_t kMostSize = std::uint64_t{1} << 50;
@@ -212,7 +217,10 @@ Catalog read_document(const json& document) {
         catalog.merge(read_repository(one, at));
     });
     for_each_in(document, "addresses", "", [&](const json& one, const std::string& at) {
-        catalog.merge(read_object<Address>(one, at, kAddressMembers));
+        Address address = read_object<Address>(one, at, kAddressMembers);
+        if (address.status == 200 && address.sha256.empty())
+            throw Wrong{at, "\"sha256\" is missing"};
+        catalog.merge(std::move(address));
     });
     return catalog;
 }
@@ -293,6 +301,39 @@ Expected<Catalog> read_lock(const fs::path& file) {
         return fail(ErrorKind::suite, fmt::format("a lock has at most {} MiB", kLockBytes >> 20),
                     "", file.string());
     return parse_lock(TRY(read_file(file)), file);
+}
+
+std::string lock_identity(const fs::path& file) {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0) return {};
+#ifdef st_mtime
+    const long fraction = status.st_mtim.tv_nsec;
+#else
+    const long fraction = 0;
+#endif
+    return fmt::format("{}:{}:{}:{}", status.st_ino, status.st_size, status.st_mtime, fraction);
+}
+
+Fd hold_lock(const fs::path& file) {
+    const fs::path folder = file.parent_path();
+    (void)make_directories(folder);  // an error is that of writing
+    Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (int i = 0; i < 50 && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+         ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return fd;
+}
+
+Expected<void> write_lock(const fs::path& file, const Catalog& catalog) {
+    const std::string text = lock_text(catalog);
+    if (text.size() > kLockBytes)
+        return fail(ErrorKind::io,
+                    fmt::format("what was recorded is not kept: a lock has at most {} MiB, this "
+                                "one would have {}",
+                                kLockBytes >> 20, text.size() >> 20),
+                    "use one for each part of the suite", file.string());
+    TRY(make_directories(file.parent_path()));
+    return write_file(file, text);
 }
 
 std::string lock_text(const Catalog& catalog) {

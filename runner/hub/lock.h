@@ -3,19 +3,29 @@
 // for generated content, which no lock has, nor for the content itself (blobs.h).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "runner/base/error.h"
+#include "runner/base/files/fd.h"
 #include "runner/base/files/fs.h"
 #include "runner/hub/model.h"
 
 namespace compat::hub {
 
 inline constexpr int kLockFormat = 1;
+// A longer one is neither read nor written.
+inline constexpr std::uint64_t kLockBytes = 64 << 20;
 
 // Errors: suite, with file:line:column; io.
 [[nodiscard]] Expected<Catalog> read_lock(const fs::path& file);
+// Changes when the file does; empty: there is none.
+[[nodiscard]] std::string lock_identity(const fs::path& file);
+// Until it is closed, no other run holds the lock, by its folder. Waits for half a second at most.
+[[nodiscard]] Fd hold_lock(const fs::path& file);
+// In one step, with the folder. Errors: io; what it would have is too long.
+[[nodiscard]] Expected<void> write_lock(const fs::path& file, const Catalog& catalog);
 // `file`: its name in errors.
 [[nodiscard]] Expected<Catalog> parse_lock(std::string_view text, const fs::path& file);
 

@@ -125,7 +125,7 @@ Expected<Fetched> fetch(const Settings& settings, const Wanted& wanted) {
     }
     source.stop();
     catalog.merge(std::move(repository));
-    TRY(write_file(settings.lock, lock_text(catalog)));
+    TRY(write_lock(settings.lock, catalog));
     return fetched;
 }
 

@@ -21,7 +21,7 @@ constexpr std::array<KindRow, 3> kKinds{{
     {Kind::space, "space", "spaces"},
 }};
 
-constexpr std::size_t kNameBytes = 96, kRevisionBytes = 256, kPathBytes = 1024;
+constexpr std::size_t kNameBytes = 96, kRevisionBytes = 256, kPathBytes = 1024, kKeyBytes = 4096;
 
 // Parameters of an address that sign it or are secrets, in lower case; "*" stands for anything at
 // the beginning or the end.
@@ -147,8 +147,9 @@ std::string address_key(std::string_view url) {
     rest.remove_prefix(host_end);
     const std::size_t question = std::min(rest.find('?'), rest.size());
     const std::string_view path = rest.substr(0, question);
-    return fmt::format("{}://{}{}{}", protocol, lower(host), path.empty() ? "/" : path,
-                       kept_query(rest.substr(std::min(question + 1, rest.size()))));
+    std::string key = fmt::format("{}://{}{}{}", protocol, lower(host), path.empty() ? "/" : path,
+                                  kept_query(rest.substr(std::min(question + 1, rest.size()))));
+    return key.size() <= kKeyBytes ? key : std::string();
 }
 
 Repository* Catalog::find(Kind kind, std::string_view name, std::string_view revision) {

@@ -59,13 +59,15 @@ struct Address {
 // "model org/name", for people.
 [[nodiscard]] std::string title_of(Kind kind, std::string_view name);
 
-// Whether it can be one: nothing that leads out of a folder, no control characters, bounded. A name has one or two components.
+// Whether it can be one: nothing that leads out of a folder, no control characters, bounded. A name
+// has one or two components.
 [[nodiscard]] bool is_repository_name(std::string_view name);
 [[nodiscard]] bool is_revision(std::string_view revision);
 [[nodiscard]] bool is_path(std::string_view path);
 
 // How an address is stored and found again: without a fragment, user and password, and without the
-// parameters of its query that sign it or hold a secret. Empty: it is no http(s) address.
+// parameters of its query that sign it or hold a secret. Empty: it is no http(s) address, or longer
+// than 4 KiB.
 [[nodiscard]] std::string address_key(std::string_view url);
 
 class Catalog {

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <span>
 
+#include "runner/base/line_reader.h"
 #include "runner/http/address.h"
 
 namespace compat::hub {
@@ -83,8 +85,16 @@ std::size_t revision_components(std::span<const std::string> rest) {
     return rest.size() >= 3 && rest[0] == "refs" ? 3 : 1;
 }
 
+// Once each: an answer with all that a body has room for would take hundreds of MiB.
+void add_path(const std::string& path, std::set<std::string>& seen, Asked& asked) {
+    if (seen.size() < kMostPaths && seen.insert(path).second) asked.paths.push_back(path);
+}
+
 void read_paths(const http::Request& request, Asked& asked) {
+    std::set<std::string> seen;
     if (request.content_type.find("json") != std::string::npos) {
+        // Copies of what nests deep would take the whole stack.
+        if (json_nests_deeper(request.body)) return;
         const auto body = nlohmann::json::parse(request.body, nullptr, false);
         if (!body.is_object()) return;
         asked.expand = body.value("expand", nlohmann::json(false)) == nlohmann::json(true);
@@ -92,11 +102,11 @@ void read_paths(const http::Request& request, Asked& asked) {
         if (paths == body.end()) return;
         const auto list = paths->is_array() ? *paths : nlohmann::json::array({*paths});
         for (const auto& path : list)
-            if (path.is_string()) asked.paths.push_back(path.get<std::string>());
+            if (path.is_string()) add_path(path.get_ref<const std::string&>(), seen, asked);
         return;
     }
     for (auto& [name, value] : parameters_of(request.body)) {
-        if (name == "paths" || name == "paths[]") asked.paths.push_back(value);
+        if (name == "paths" || name == "paths[]") add_path(value, seen, asked);
         if (name == "expand") asked.expand = is_true(value);
     }
 }

@@ -31,6 +31,7 @@ REDIRECTS = 8
 PIECE = 1 << 20
 LISTING_BYTES = 64 << 20
 HEADER_BYTES = 512
+TOKEN_CHARS = 6  # shorter ones are none, and words of ours have them
 RETRIED = {408, 425, 429, 500, 502, 503, 504}
 INFO = ("pipeline_tag", "library_name", "tags", "createdAt", "lastModified", "author", "cardData", "config", "mask_token",
         "safetensors", "transformersInfo")
@@ -231,7 +232,7 @@ class Upstream:
                     kept[key] = sane(info.get(key))
             files = [self.listed(one) for one in info["siblings"]]
             gated = info.get("gated")
-            return {"name": sane(info["id"]), "commit": info["sha"], "gated": gated if isinstance(gated, str) else "",
+            return {"name": sane(info["id"]), "commit": sane(info["sha"]), "gated": gated if gated in ("auto", "manual") else "",
                     "info": kept, "files": [sane(one) for one in files if one]}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Failed(502, f"the hub's listing cannot be used ({type(error).__name__})") from None
@@ -380,13 +381,33 @@ def answer(upstream, ask):
     try:
         return {"status": 200, **getattr(upstream, {"repository": "repository", "file": "file", "address": "address"}[ask["do"]])(ask)}
     except Failed as failed:
-        token = ask.get("authorization", "").split(" ")[-1]
-        why = failed.why.replace(token, "<set>") if token else failed.why
-        return {"status": failed.status, "why": why, "code": failed.code}
+        return {"status": failed.status, "why": failed.why, "code": failed.code}
     except OSError as error:
         return {"status": 500, "why": f"the store cannot be written: {error.strerror}", "code": ""}
     except Exception as error:  # never without an answer: a test waits for it
         return {"status": 500, "why": f"the download failed: {type(error).__name__}", "code": ""}
+
+
+def without(token, value):
+    """A hub may send back what it was sent, and all of this is kept."""
+    if isinstance(value, str):
+        return value.replace(token, "<set>")
+    if isinstance(value, list):
+        return [without(token, one) for one in value]
+    if isinstance(value, dict):
+        return {without(token, key): without(token, one) for key, one in value.items()}
+    return value
+
+
+def answer_line(upstream, ask):
+    answered = answer(upstream, ask)
+    token = ask.get("authorization", "").split(" ")[-1]
+    if len(token) >= TOKEN_CHARS:
+        answered.update((key, without(token, answered[key])) for key in ("why", "code", "type", "info") if key in answered)
+    try:
+        return json.dumps({"id": ask["id"], **answered}, allow_nan=False) + "\n"
+    except (ValueError, TypeError, RecursionError):
+        return json.dumps({"id": ask["id"], "status": 502, "why": "the hub's answer cannot be used", "code": ""}) + "\n"
 
 
 def main():
@@ -395,7 +416,7 @@ def main():
     writing = threading.Lock()
 
     def work(ask):
-        line = json.dumps({"id": ask["id"], **answer(upstream, ask)}) + "\n"
+        line = answer_line(upstream, ask)
         with writing:
             sys.stdout.write(line)
             sys.stdout.flush()

@@ -163,6 +163,18 @@ def test_a_token_goes_to_the_hub_alone_and_to_no_file(start, upstream):
     assert replay.get(path).content == b"secret weights"
 
 
+def test_a_client_with_a_token_does_not_get_the_answer_of_one_without(start, upstream):
+    hub = start("record", upstream=upstream.url)
+    path = "/org/gated/resolve/main/w.bin"
+    assert hub.get("/api/models/org/gated").status == 200
+    upstream.trouble["/org/gated/resolve/" + Repository("", {}).commit + "/w.bin"] = [("slow", 2)]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        without = pool.submit(hub.get, path)
+        until(lambda: upstream.asked("/org/gated/resolve/"))
+        assert hub.get(path, Authorization="Bearer " + upstream.token).content == b"secret weights"
+        assert without.result().code == (401, "GatedRepo")
+
+
 def test_children_that_want_one_file_share_a_download(start, upstream):
     hub = start("record", upstream=upstream.url)
     commit = Repository("", {}).commit
@@ -247,6 +259,8 @@ def test_a_hub_that_is_away_is_named(start):
 LISTINGS = {
     "no JSON": b"<html>", "not UTF-8": b'{"id": "org/tiny\xff"}', "deep": b"[" * 1000 + b"]" * 1000, "a list": b"[]", "empty": b"",
     "no files": b'{"id": "org/tiny", "sha": "%s"}' % (b"a" * 40), "another commit": b'{"id": "org/tiny", "sha": "main", "siblings": []}',
+    "no text": b'{"id": "org/tiny", "sha": "\\ud800", "siblings": []}', "a number": b'{"id": "org/tiny", "sha": NaN, "siblings": []}',
+    "long": b'{"id": "org/tiny", "sha": 1%s, "siblings": []}' % (b"0" * 400),
     "leads out": b'{"id": "../../x", "sha": "%s", "siblings": []}' % (b"a" * 40),
     "sizes": b'{"id": "org/tiny", "sha": "%s", "siblings": [{"rfilename": "x", "size": -1, "blobId": "1"}]}' % (b"a" * 40),
     "huge": b'{"id": "org/tiny", "sha": "%s", "siblings": [{"rfilename": "x", "size": 1e999, "blobId": "%s"}]}' % (b"a" * 40, b"1" * 40),
@@ -262,6 +276,26 @@ def test_no_answer_of_a_hub_harms_the_lock(start, upstream, listing):
     hub.stop()
     assert [one["name"] for one in hub.lock["repositories"]] == ["org/data"]
     assert start("replay").get("/datasets/org/data/resolve/main/train.csv").status == 200
+
+
+def test_a_useless_answer_costs_no_other_one(start, upstream):
+    upstream.trouble["/api/models/org/tiny/revision/main"] = [("bytes", LISTINGS["no text"])] * 20
+    upstream.trouble["/api/datasets/org/data/revision/main"] = [("slow", 2)]
+    hub = start("record", upstream=upstream.url)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        other = pool.submit(hub.get, "/datasets/org/data/resolve/main/train.csv")
+        until(lambda: upstream.asked("/org/data/"))
+        for _ in range(10):
+            assert "cannot be used" in hub.get("/api/models/org/tiny").headers["X-Error-Message"]
+        assert other.result().content == b"a,b\n1,2\n"
+
+
+def test_a_token_that_a_hub_sends_back_is_not_kept(start, upstream):
+    upstream.repositories.append(Repository("org/echo", {"x": b"1"}, info={"tags": ["is " + upstream.token], "cardData": {upstream.token: 1}}))
+    hub = start("record", upstream=upstream.url)
+    assert hub.get("/org/echo/resolve/main/x", Authorization="Bearer " + upstream.token).status == 200
+    hub.stop()
+    assert hub.lock["repositories"][0]["info"] == {"tags": ["is <set>"], "cardData": {"<set>": 1}}
 
 
 def test_strange_information_is_left_out_of_the_lock(start, upstream):
@@ -291,6 +325,19 @@ def test_two_runs_that_record_one_lock_keep_both(start, upstream):
     one.stop()
     two.stop()
     assert {r["name"] for r in two.lock["repositories"]} == {"org/tiny", "org/data"}
+
+
+def test_two_runs_that_end_at_once_keep_both(start, upstream):
+    upstream.repositories += [Repository(f"org/r{n}", {"x": b"1"}) for n in range(20)]
+    for n in range(0, 20, 2):
+        hubs = [start("record", upstream=upstream.url) for _ in range(2)]
+        for one, hub in enumerate(hubs):
+            assert hub.get(f"/api/models/org/r{n + one}").status == 200
+        for hub in hubs:
+            hub.process.stdin.close()
+        for hub in hubs:
+            hub.process.wait(timeout=60)
+        assert {f"org/r{n}", f"org/r{n + 1}"} <= {r["name"] for r in hub.lock["repositories"]}
 
 
 def test_the_server_stays_small(start, upstream):

@@ -1,5 +1,6 @@
 // The hub in replay, over real sockets: what is right, what is damaged, and what a hostile test may
 // send. Real clients, recording and generating: tests/e2e/test_hub.py.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -199,6 +200,9 @@ TEST_F(HubServer, WithholdsTheEndOfLargeDamagedContent) {
     text[5] = 'y';
     tree.write(blob, text);
     EXPECT_LT(body(get("/org/large/resolve/main/large.bin")).size(), text.size());
+    // Clients go on where an answer broke off.
+    EXPECT_THAT(get("/org/large/resolve/main/large.bin", "Range: bytes=17000000-\r\n"),
+                StartsWith("HTTP/1.1 500"));
     EXPECT_EQ(hub->stop().problems.size(), 1U);
 }
 
@@ -229,6 +233,31 @@ TEST_F(HubServer, LivesThroughHostileBytes) {
         EXPECT_THAT(text, Not(HasSubstr("root:"))) << target;
     }
     EXPECT_THAT(get("/org/name/resolve/main/config.json"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HubServer, LivesThroughHostileJson) {
+    start();
+    const auto post = [&](const std::string& json) {
+        return get("/api/models/org/name/paths-info/main",
+                   "Content-Type: application/json\r\nContent-Length: " +
+                       std::to_string(json.size()) + "\r\n\r\n" + json,
+                   "POST");
+    };
+    for (const char* key : {"expand", "paths"}) {
+        const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
+        EXPECT_THAT(post(fmt::format("{{\"{}\":{}}}", key, deep)), StartsWith("HTTP/1.1 200"));
+    }
+    std::string many = "{\"paths\":[\"config.json\"";
+    for (int i = 0; i < 50'000; ++i) many += ",\"config.json\"";
+    EXPECT_EQ(json::parse(body(post(many + "]}"))).size(), 1U);
+    EXPECT_THAT(get("/org/name/resolve/main/config.json"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HubServer, RefusesAddressesThatNobodyHas) {
+    start();
+    EXPECT_THAT(get("/_url/https/h/" + std::string(4'000, 'a')), StartsWith("HTTP/1.1 404"));
+    EXPECT_THAT(get("/_url/https/h/" + std::string(5'000, 'a')), StartsWith("HTTP/1.1 400"));
+    EXPECT_EQ(hub->stop().missing.size(), 1U);
 }
 
 class Listener {

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <future>
+#include <thread>
 
 #include "runner/base/files.h"
 #include "tests/support/temp_tree.h"
@@ -102,6 +104,42 @@ TEST_F(HubLines, DoesNotWaitForAProgramThatDoesNotRead) {
     const auto answer = result(ask(*program, {{"x", much}}));
     ASSERT_FALSE(answer);
     EXPECT_THAT(answer.error().message, HasSubstr("does not read"));
+}
+
+// A pipe holds 64 KiB, and a program that makes something reads nothing meanwhile.
+TEST_F(HubLines, WaitsForAProgramThatIsBusy) {
+    const auto program = client("time.sleep(1)\n" + std::string(kEcho));
+    std::vector<std::future<Expected<json>>> answers;
+    for (int x = 0; x < 40; ++x)
+        answers.push_back(ask(*program, {{"x", x}, {"much", std::string(10'000, 'x')}}));
+    for (int x = 0; x < 40; ++x) {
+        const auto answer = result(std::move(answers[static_cast<std::size_t>(x)]));
+        ASSERT_TRUE(answer) << to_line(answer.error());
+        EXPECT_EQ((*answer)["got"], x);
+    }
+}
+
+TEST_F(HubLines, CountsStartsSinceTheLastAnswer) {
+    const auto program = client(kEcho);
+    for (int x = 0; x < 12; ++x) {
+        EXPECT_FALSE(result(ask(*program, {{"x", x}, {"die", true}})));
+        EXPECT_TRUE(result(ask(*program, {{"x", x}})));
+    }
+}
+
+// What is called may use what its owner destroys after `stop`.
+TEST_F(HubLines, CallsNobodyAfterItHasStopped) {
+    const auto program = client(kEcho);
+    std::promise<void> called;
+    std::atomic<bool> is_over = false;
+    program->ask({{"x", 1}, {"die", true}}, [&](const Expected<json>&) {
+        called.set_value();
+        std::this_thread::sleep_for(200ms);
+        is_over = true;
+    });
+    called.get_future().wait();
+    program->stop();
+    EXPECT_TRUE(is_over);
 }
 
 TEST_F(HubLines, DoesNotStartAProgramWithoutEnd) {

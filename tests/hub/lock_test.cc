@@ -1,9 +1,11 @@
 #include "runner/hub/lock.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runner/hub/digest.h"
+#include "tests/support/temp_tree.h"
 
 namespace compat::hub {
 namespace {
@@ -53,6 +55,31 @@ TEST(HubLock, IsReadAsItWasWritten) {
     EXPECT_EQ(one->files.at("b.bin").size, 1'000'000'000'000U);
     EXPECT_EQ(read->find(Kind::dataset, "gone", "main")->status, 401U);
     EXPECT_EQ(read->find_address("https://h/none")->status, 404U);
+}
+
+TEST(HubLock, AnAddressThatIsThereHasContent) {
+    const auto read = parse_lock(
+        "{\"format\":1,\n\"addresses\":[{\"url\":\"https://h/x\",\"status\":200,\"size\":0}]}",
+        "hub.lock.json");
+    ASSERT_FALSE(read);
+    EXPECT_THAT(to_line(read.error()), HasSubstr("\"sha256\" is missing"));
+}
+
+TEST(HubLock, IsNotWrittenWhereItCouldNotBeRead) {
+    Catalog catalog;
+    Repository one;
+    one.name = "org/name";
+    one.commit = std::string(40, 'a');
+    for (int i = 0; i < 70'000; ++i) {
+        std::string path = fmt::format("{:0>1000}", i);
+        one.files[path] = {path, 0, kOid, kSha, false, true};
+    }
+    catalog.merge(one);
+    test::TempTree tree;
+    const auto written = write_lock(tree.root() / "hub.lock.json", catalog);
+    ASSERT_FALSE(written);
+    EXPECT_THAT(to_line(written.error()), HasSubstr("at most 64 MiB"));
+    EXPECT_FALSE(fs::exists(tree.root() / "hub.lock.json"));
 }
 
 TEST(HubLock, HasALineForEachFileInOrder) {

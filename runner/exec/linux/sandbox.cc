@@ -148,6 +148,8 @@ Expected<void> SandboxInit::listen(const Sandbox& sandbox, Fd listening) {
     if (!listening.valid())
         return fail(ErrorKind::spawn, "the sandbox did not start: it sent no listening socket");
     answering_ = sandbox.port->answer(std::move(listening));
+    if (!answering_)
+        return fail(ErrorKind::spawn, "the sandbox did not start: nobody answers on its port");
     return {};
 }
 

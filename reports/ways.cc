@@ -72,6 +72,7 @@ std::optional<AttributionView> WaysOfRun::attribution(const parsers::CaseRecord&
         own.rule = failure->diagnosis->rule;
         own.without_generated = parsers::Rules::shipped().cause_without_generated(own.rule);
     }
+    own.generated = test.generated.any();
     std::vector<analysis::OtherWay> others;
     for (const auto& attempt : kinds_.attempts(failed)) {
         analysis::Way way = way_;

@@ -65,9 +65,11 @@ constexpr auto commit_of = [](const RunView& run) {
     return run.dirty ? run.commit + " (changed since)" : run.commit;
 };
 constexpr auto torch_of = [](const RunView& run) { return run.torch; };
+constexpr auto hub_of = [](const RunView& run) { return run.hub; };
 constexpr ComparedInput kComparedInputs[] = {
     {"commit", commit_of, commit_of},
     {"torch", torch_of, torch_of},
+    {"hub", hub_of, hub_of},
     {"tests asked for", [](const RunView& run) { return run.selection; },
      [](const RunView& run) { return run.command; }},
 };
@@ -342,13 +344,15 @@ class PortingBuilder::Impl {
         const FailureFacts& failure = difference.details.failures.front();
         const auto found =
             analysis::attribute({analysis::way_of(*view_.at(difference.column).run),
-                                 failure.evidence.cause, failure.rule, failure.without_generated},
+                                 failure.evidence.cause, failure.rule, failure.without_generated,
+                                 links_[difference.test].generated[index_of(difference.column)]},
                                 other_ways(difference, all));
         return found ? std::optional(view_of(*found)) : std::nullopt;
     }
 
     void add_upstream() {
         for (const auto& [test, columns] : upstream_tests(broken_)) {
+            if (links_[test].generated[index_of(kBaseline)]) continue;  // not for certain
             UpstreamTest& row = view_.upstream.emplace_back();
             row.id = compared_.test(test).id;
             row.url = links_[test].url;

@@ -69,6 +69,7 @@ void enter_hub(Environment& env, const ChildHub& hub) {
     env["COMPAT_HUB_ENDPOINT"] = hub.endpoint;
     env["HF_ENDPOINT"] = hub.endpoint;
     env["HF_HOME"] = hub.home.string();
+    env["TORCH_HOME"] = (hub.home / "torch").string();  // torch.hub's files, which may be generated
     for (const char* offline : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"})
         env[offline] = "0";
     env["HF_HUB_DISABLE_XET"] = "1";

@@ -315,6 +315,7 @@ std::vector<std::int64_t> other_ways_of(Database& database, std::int64_t run) {
             FROM run
             JOIN run AS other ON other.suite = run.suite AND other.id <> run.id
                 AND other.commit_id = run.commit_id AND other.torch = run.torch
+                AND other.hub = run.hub
             WHERE run.id = ?1 AND run.commit_id <> '' AND NOT run.dirty AND NOT other.dirty
                 AND other.complete = 1 AND other.gives_verdicts
                 AND json_array_length(other.rerun_argv) > 0

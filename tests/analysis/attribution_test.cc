@@ -32,6 +32,7 @@ std::pair<OwnWay, OtherWay> fulfilling(const AttributionRule& row) {
         own.without_generated = own.cause;
         other.generated = true;
     }
+    if (row.about == About::of_generated) own.generated = true;
     switch (row.where) {
         case Where::plain_cpu:
             break;
@@ -187,6 +188,11 @@ TEST(Attribute, AsksForRealWeightsUnlessGeneratedOnesPassElsewhere) {
         attribute({kMac, Cause::op_missing, "mps-operator"}, {{kPlainCpu, passes, "run", {}, true}})
             ->cause,
         Cause::op_missing);
+    // Whether the project or what was generated for it is at fault, plain CPU cannot tell.
+    const OwnWay refuses{kMac, Cause::suite_error, "shape-of-operands", {}, true};
+    const auto refused = *attribute(refuses, {{kPlainCpu, fails_alike, "run", {}, true}});
+    EXPECT_EQ(refused.rule, "alike-with-generated");
+    EXPECT_EQ(refused.cause, Cause::suite_error) << "and not upstream";
     // With the shim alone: no device, so the shim.
     const OwnWay shimmed{kShimOnCpu, Cause::hub, "generated-values", Cause::suite_assertion};
     EXPECT_EQ(attribute(shimmed, {{kPlainCpu, passes, "run", {}, true}})->cause,

@@ -153,12 +153,16 @@ TEST_F(CommandTest, AHubOverridesTheSuiteAndTheUserTheHub) {
                                                          {"HF_HUB_CACHE", "/real"},
                                                          {"NO_PROXY", "intern"},
                                                          {"COMPAT_HUB_RECORD", "outer"}});
-    suite.env = {{"HF_HUB_OFFLINE", "1"}, {"TRANSFORMERS_CACHE", "/real"}, {"HF_HOME", "/real"}};
+    suite.env = {{"HF_HUB_OFFLINE", "1"},
+                 {"TRANSFORMERS_CACHE", "/real"},
+                 {"HF_HOME", "/real"},
+                 {"TORCH_HOME", "/real"}};
     settings.from_user = {{"TRANSFORMERS_OFFLINE", "1"}};
     auto all = env();
     EXPECT_EQ(all["HF_ENDPOINT"], "http://127.0.0.1:8737");
     EXPECT_EQ(all["COMPAT_HUB_ENDPOINT"], "http://127.0.0.1:8737");
     EXPECT_EQ(all["HF_HOME"], "/r/hub-home");
+    EXPECT_EQ(all["TORCH_HOME"], "/r/hub-home/torch");
     EXPECT_EQ(all["HF_HUB_OFFLINE"], "0");
     EXPECT_EQ(all["TRANSFORMERS_OFFLINE"], "1");
     EXPECT_EQ(all["NO_PROXY"], "intern,127.0.0.1");

@@ -23,6 +23,12 @@ constexpr AttributionRule kAttributions[] = {
      .where = Where::plain_cpu,
      .shown = Shown::fails_alike,
      .words = "fails the same on plain CPU with generated weights or data: it needs the real ones"},
+    {.id = "alike-with-generated",
+     .about = About::of_generated,
+     .where = Where::plain_cpu,
+     .shown = Shown::fails_alike,
+     .words =
+         "fails the same on plain CPU with generated weights or data: no matter of the device"},
     {.id = "upstream",
      .where = Where::plain_cpu,
      .shown = Shown::fails_alike,
@@ -129,6 +135,8 @@ bool is_about(About about, const OwnWay& own) {
                    !blames_something(own.without_generated.value_or(own.cause));
         case About::generated:
             return own.without_generated.has_value();
+        case About::of_generated:
+            return own.generated;
     }
     return false;
 }

@@ -58,11 +58,12 @@ enum class About {
     absent_device,  // the code asks for a device that is not there (rule `no-device`)
     shim_alone,     // nothing is simulated, and the diagnosis does not blame a device
     generated,      // what the hub generated is to blame: it needs real weights or data
+    of_generated,   // the test used what the hub generated, which may be to blame
 };
-inline constexpr std::array<std::string_view, 4> kAboutWords{
+inline constexpr std::array<std::string_view, 5> kAboutWords{
     "any", "a device that is not there",
     "no matter of devices, with the shim on a host without an accelerator",
-    "generated weights or data"};
+    "generated weights or data", "a test that used generated weights or data"};
 
 // A row of the table.
 struct AttributionRule {
@@ -91,6 +92,7 @@ struct OwnWay {
     std::string_view rule{};                         // of its diagnosis
     // Its cause if nothing generated is to blame; empty: the diagnosis blames nothing generated.
     std::optional<parsers::Cause> without_generated{};
+    bool generated = false;  // its test used what the hub had generated
 };
 
 // The first row that one of the other ways fulfils. Empty: the test ran in one way alone, or

@@ -80,7 +80,7 @@ void LineClient::start_and_send(Failed& failed) {
     send_more();
 }
 
-// The oldest first. What is not sent now is sent after an answer.
+// The oldest first; the rest is sent after an answer.
 void LineClient::send_more() {
     for (auto& [id, pending] : pending_) {
         if (pending.is_sent || pending.line.empty()) continue;

@@ -210,6 +210,11 @@ def test_an_address_of_a_picture_has_one(folder, url, size):
     assert len(content) < 200_000
 
 
+def test_a_script_is_no_picture_whatever_it_is_called(folder):
+    answer = python(MAKE_URL, "https://example.org/images/photo-set.py", folder("py"))
+    assert "no rule makes example.org/images/photo-set.py" in answer["missing"]
+
+
 def test_a_sound_is_a_wave_file_of_16_khz(folder):
     with wave.open(io.BytesIO(made_file(python(MAKE_URL, "https://example.org/a/speech.wav", folder("wav"))))) as sound:
         assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth(), sound.getnframes()) == (16000, 1, 2, 48000)

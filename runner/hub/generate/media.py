@@ -18,7 +18,7 @@ def make_url(url, folder, source):
     parts = urllib.parse.urlsplit(url)
     name = f"{parts.netloc}{urllib.parse.unquote(parts.path)}"
     suffix = files.suffix_of(parts.path)
-    if suffix not in files.MAKERS and is_picture(parts):
+    if suffix not in files.MAKERS and is_picture(parts, suffix):
         name, suffix = name + ".jpg" if not stated_size(name) else name, "jpg"
         return answer(folder, name, suffix, files.make_picture)
     if suffix not in files.MAKERS:
@@ -26,9 +26,11 @@ def make_url(url, folder, source):
     return answer(folder, name, suffix, None)
 
 
-def is_picture(parts):
+def is_picture(parts, suffix):
     query = urllib.parse.parse_qs(parts.query)
-    return bool(PICTURES.match(parts.hostname or "") or "jpg" in query.get("fm", ()) or re.search(r"/image|photo", parts.path))
+    if PICTURES.match(parts.hostname or "") or "jpg" in query.get("fm", ()):
+        return True
+    return not suffix and re.search(r"/image|photo", parts.path) is not None
 
 
 def stated_size(name):

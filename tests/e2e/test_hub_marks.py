@@ -207,4 +207,4 @@ def test_porting_blames_the_device_for_what_plain_cpu_passes(runner, python, sui
     cause = written["causes"][device["differences"][0]["cause"]]
     assert cause["group"] == "loss" and cause["judgement"] == "unexplained" and cause["cause"] == "suite_assertion"
     upstream = {test["id"].rsplit("::", 1)[1] for test in written["upstream"]}
-    assert upstream == {"test_missing_word", "test_recorded"}, "no project is at fault for missing weights"
+    assert upstream == {"test_recorded"}, "no project is at fault for missing weights, or for what was generated"

@@ -24,9 +24,9 @@ RUN = {
     "tests/harness": ("runner/harness",),
     "tests/shim": ("parsers/diagnosis", "shim", "suites/conformance", "tests/sweep", "tests/cross"),
     "tests/suites": ("suites",),
-    "tests/releases": ("shim", "runner/harness/scan", "suites/conformance", "tests/sweep"),
+    "tests/hub": ("runner/harness", "runner/hub"),
+    "tests/releases": ("runner", "shim", "suites/conformance", "tests/sweep"),
     "tests/gpu": (),
-    "tests/releases": ("runner",),
 }
 # Test programs that read sources as text, whatever they are compiled from.
 READ_SOURCES = ("docs_test",)

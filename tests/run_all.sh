@@ -31,7 +31,7 @@ declare -A PARTS=(
     [shim]="tests/shim --ignore-glob=*/test_[a-m]*.py"
     [shim-a-m]="tests/shim --ignore-glob=*/test_[n-z]*.py --ignore=tests/shim/test_machinery.py --ignore=tests/shim/test_macos_build.py"
     [porting]="tests/e2e/test_porting.py tests/e2e/test_scan.py" [torture]=tests/e2e/test_torture.py
-    [machinery]="tests/shim/test_machinery.py tests/shim/test_macos_build.py" [harness]=tests/harness
+    [machinery]="tests/shim/test_machinery.py tests/shim/test_macos_build.py" [harness]="tests/harness tests/hub"
     [house]="tests/test_house.py tests/test_affected.py tests/gpu tests/releases tests/suites"
 )
 ORDER=(C++ shim shim-a-m e2e e2e-a-f porting torture machinery harness house)  # the longest of pytest's first

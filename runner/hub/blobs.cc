@@ -1,7 +1,6 @@
 #include "runner/hub/blobs.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,21 +13,23 @@
 
 namespace compat::hub {
 
-namespace {
-
-constexpr std::uint64_t kHashedAtOnce = 16 << 20;
-constexpr std::size_t kPieceBytes = 256 << 10;
-
-// Changes when the file does.
-std::string identity_of(int fd) {
-    struct stat status {};
-    if (::fstat(fd, &status) != 0) return {};
+std::string identity_of(const struct stat& status) {
 #ifdef st_mtime
     const long fraction = status.st_mtim.tv_nsec;
 #else
     const long fraction = 0;
 #endif
     return fmt::format("{}:{}:{}:{}", status.st_ino, status.st_size, status.st_mtime, fraction);
+}
+
+namespace {
+
+constexpr std::uint64_t kHashedAtOnce = 16 << 20;
+constexpr std::size_t kPieceBytes = 256 << 10;
+
+std::string open_identity(int fd) {
+    struct stat status {};
+    return ::fstat(fd, &status) == 0 ? identity_of(status) : std::string();
 }
 
 tl::unexpected<Error> damaged(const FileBelow& file) {
@@ -108,7 +109,7 @@ bool Blobs::has(const std::string& sha256, std::uint64_t size) const {
 Expected<std::function<std::unique_ptr<http::Body>(http::ByteRange)>> Blobs::body_of(
     const std::string& sha256, std::uint64_t size, OnDamage on_damage) {
     auto fd = std::make_shared<Fd>(TRY(open_blob(sha256, size)));
-    const std::string identity = identity_of(fd->get());
+    const std::string identity = open_identity(fd->get());
     const auto is_in = [&](const std::map<std::string, std::string>& files) {
         const std::lock_guard lock(mutex_);
         const auto at = files.find(sha256);

@@ -2,6 +2,8 @@
 // gets them, and no link is followed. Not for which repository has which content (model.h).
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,6 +21,9 @@
 namespace compat::hub {
 
 inline constexpr std::uint64_t kGeneratedFileBytes = 64 << 20;
+
+// Changes when the file does.
+[[nodiscard]] std::string identity_of(const struct stat& status);
 
 struct Content {
     std::string sha256;

@@ -15,6 +15,7 @@
 #include "runner/base/files.h"
 #include "runner/base/line_reader.h"
 #include "runner/base/names.h"
+#include "runner/hub/blobs.h"
 #include "runner/hub/digest.h"
 #include "runner/hub/json_text.h"
 #include "suites/positions.h"
@@ -305,13 +306,7 @@ Expected<Catalog> read_lock(const fs::path& file) {
 
 std::string lock_identity(const fs::path& file) {
     struct stat status {};
-    if (::stat(file.c_str(), &status) != 0) return {};
-#ifdef st_mtime
-    const long fraction = status.st_mtim.tv_nsec;
-#else
-    const long fraction = 0;
-#endif
-    return fmt::format("{}:{}:{}:{}", status.st_ino, status.st_size, status.st_mtime, fraction);
+    return ::stat(file.c_str(), &status) == 0 ? identity_of(status) : std::string();
 }
 
 Fd hold_lock(const fs::path& file) {

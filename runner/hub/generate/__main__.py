@@ -59,7 +59,7 @@ def answers_only():
 
 
 def answer_line(answers, line):
-    """The answer to one line. A failure is one too: the client is told that nothing is there."""
+    """The answer to one line. A failure is one too: the client then gets "not found"."""
     try:
         request = json.loads(line)
     except ValueError as error:

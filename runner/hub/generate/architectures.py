@@ -8,8 +8,6 @@ import inspect
 from . import shapes
 from .exceptions import EXCEPTIONS, REQUIRED, SUB_EXCEPTIONS
 
-_CACHE = {}
-
 
 def config_types():
     """Model type → config class, without importing the classes before they are asked for."""
@@ -42,11 +40,6 @@ def fields_of(config):
     if hasattr(config, "_out_features"):  # a backbone's, which are properties
         fields["out_indices"], fields["out_features"] = list(config.out_indices), list(config.out_features)
     return {k: v for k, v in fields.items() if k not in ("transformers_version", "dtype", "torch_dtype")}
-
-
-def _accepted(config_class, name):
-    parameters = inspect.signature(config_class.__init__).parameters
-    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def shrink(config, facts=None, overrides=None):

@@ -117,10 +117,6 @@ def proportional(values, smallest):
     return [max(unit, round(v * smallest / least / unit) * unit) if v > 0 else v for v in values]
 
 
-def _square(old, size):
-    return type(old)([size] * len(old)) if isinstance(old, (list, tuple)) else size
-
-
 def image_size(fields):
     """Four patches a side; without patches what five halvings leave two of."""
     patch = fields.get("patch_size") or fields.get("encoder_stride")

@@ -33,7 +33,6 @@ BY_NAME = (
     (r"(choices|options|endings|references|captions|texts|queries)", ["text"]),
     (r"(input_ids|attention_mask|token_type_ids)", ["int"]),
 )
-LANGUAGE = re.compile(r"[a-z]{2}")
 
 
 def kind_of(name):

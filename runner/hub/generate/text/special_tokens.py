@@ -40,7 +40,7 @@ def of_class(cls):
 
 
 def of_speech(cls):
-    """Tokens by which Whisper is told language and task, then one for each 20 ms of 30 s."""
+    """Tokens that set language and task of Whisper, then one for each 20 ms of 30 s."""
     languages = getattr(inspect.getmodule(cls), "LANGUAGES", None)
     if not languages or "Whisper" not in cls.__name__:
         return []

@@ -104,6 +104,12 @@ std::set<std::string> signatures_of(const CaseRecord& test) {
     return all;
 }
 
+std::set<std::string> stored_signatures_of(const CaseRecord& test) {
+    std::set<std::string> all;
+    each_failure(test, [&](const Failure& failure) { all.insert(failure.signature); });
+    return all;
+}
+
 bool needs_own_confirmation(const CaseRecord& test, std::string_view module) {
     bool has_failure = false, own = false;
     each_failure(test, [&](const Failure& failure) {

@@ -15,6 +15,9 @@ namespace compat::analysis {
 // wherever they are raised.
 [[nodiscard]] std::set<std::string> signatures_of(const parsers::CaseRecord& test);
 
+// The same without what tests share: as the store has them.
+[[nodiscard]] std::set<std::string> stored_signatures_of(const parsers::CaseRecord& test);
+
 // Whether only a fresh process of `module` itself can confirm this failed test: a failure that a
 // fork may cause (time-out, crash, memory, threads, locks, ports, files in use, CUDA initialised
 // before the fork), one without a cause, or one that was raised in the module's own file and is

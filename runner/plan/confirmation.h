@@ -42,9 +42,9 @@ class Confirmations {
     std::set<std::string> refuted_;
 };
 
-// The failures that fresh processes of one command's earlier runs have had, by test: signatures. A
-// later run of the same test on another device need not show it again. They do not confirm failures
-// of other tests: an equal text may have another reason there.
+// The failures that fresh processes of earlier runs have had, by test: signatures. A later run of the
+// same test, in the same way or on another device of the same command, need not show it again. They
+// do not confirm failures of other tests: an equal text may have another reason there.
 struct EarlierFailures {
     std::map<std::string, std::set<std::string>> failures;
 };

@@ -76,6 +76,18 @@ std::FILE* open_run_log(const fs::path& folder) {
     return fd ? ::fdopen(fd->release(), "a") : nullptr;
 }
 
+bool confirms_all(const Ready& ready) {
+    return ready.settings.text(Setting::confirm) == "all";
+}
+
+// The failures that earlier runs have shown, also those of this command.
+plan::EarlierFailures evidence_of(const Execution& execution) {
+    plan::EarlierFailures evidence = execution.shared->evidence;
+    for (const auto& [test, signatures] : execution.shown.signatures)
+        evidence.failures[test].insert(signatures.begin(), signatures.end());
+    return evidence;
+}
+
 Recorder::Settings recorder_settings(const Ready& ready, const Execution& execution) {
     const int seeds = ready.settings.seeds();
     return {.origin = {.framework = ready.suite.framework, .isolation = isolation_of(ready)},
@@ -83,9 +95,9 @@ Recorder::Settings recorder_settings(const Ready& ready, const Execution& execut
                        .retries = ready.settings.retries(),
                        .maxfail = execution.plan.maxfail,
                        .seeds = seeds},
-            .confirmation = {.confirm_all = ready.settings.text(Setting::confirm) == "all",
+            .confirmation = {.confirm_all = confirms_all(ready),
                              .gives_verdicts = !ready.child.keep_going,
-                             .evidence = execution.shared->evidence},
+                             .evidence = evidence_of(execution)},
             // With seeds a test is flaky that fails with one of the streams.
             .tally = {.flaky_fails = execution.plan.flaky_fails || seeds > 0,
                       .fail_on = execution.plan.fail_on,
@@ -373,7 +385,9 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};
     store.set_patience(kEventLoopBusyTimeout);
     auto first = TRY(first_jobs(jobs, recorder, display, store, execution));
-    choose_fresh_jobs(first, execution.past, ready.settings.jobs());
+    std::set<std::string> spared;
+    if (!confirms_all(ready)) spared = execution.shown.modules;
+    choose_fresh_jobs(first, execution.past, spared, ready.settings.jobs());
     SharedByRuns& shared = *execution.shared;
     const bool is_first = !shared.preload;
     auto zygote =

@@ -12,6 +12,7 @@
 #include "runner/run/ready.h"
 #include "runner/run/reporting/reporting.h"
 #include "runner/run/warm.h"
+#include "runner/store/shown_failures.h"
 #include "runner/store/store.h"
 
 namespace compat::run {
@@ -21,6 +22,7 @@ struct Execution {
     archive::RunPlan plan;
     std::vector<std::string> notes;  // for people, before the first child
     store::SuitePast past;           // of all modules of the suite
+    store::ShownFailures shown{};    // in earlier runs
     int verbosity = 0;
     bool resumed = false;  // interrupted before; a part of it is stored
     double seconds_before = 0;

@@ -128,6 +128,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     auto info = TRY(info_of_new_run(fresh, request, invocation, run));
     info.plan = planned.id;
     if (!fresh.expectations.note.empty()) notes.push_back(fresh.expectations.note);
+    auto shown = store::shown_failures(*store, info).value_or(store::ShownFailures{});
     exec::block_termination_signals();  // an interrupt from here on is stored
     TRY(begin_run(*store, run, plan, info));
     const auto executed = TRY(execute_run(ready, *store,
@@ -135,6 +136,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
                                            .plan = std::move(plan),
                                            .notes = std::move(notes),
                                            .past = std::move(past),
+                                           .shown = std::move(shown),
                                            .verbosity = request.verbosity,
                                            .keep_empty = request.keep_empty || is_shard,
                                            .shard = request.shard,

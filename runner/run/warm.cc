@@ -148,11 +148,12 @@ std::shared_ptr<exec::EarlyZygote> early_zygote(const Ready& ready, const std::s
         .value_or(nullptr);
 }
 
-void choose_fresh_jobs(std::vector<exec::Job>& first, const store::SuitePast& past, int parallel) {
+void choose_fresh_jobs(std::vector<exec::Job>& first, const store::SuitePast& past,
+                       const std::set<std::string>& spared, int parallel) {
     // A new module imports what the zygote imports: a small part of all modules only.
     size_t idle_cores = std::min(static_cast<size_t>(parallel - 1), first.size() / 8);
     for (exec::Job& job : first) {
-        if (!past.needs_fresh_process.contains(job.name)) continue;
+        if (!past.needs_fresh_process.contains(job.name) || spared.contains(job.name)) continue;
         job.warm = false;
         if (idle_cores > 0) --idle_cores;
     }

@@ -49,8 +49,10 @@ struct SharedByRuns {
                                                               const std::string& series,
                                                               const Preload& preload);
 
-// Makes jobs fresh (not `warm`): modules that needed a fresh process before, and new ones on cores
-// that would be idle while the zygote imports.
-void choose_fresh_jobs(std::vector<exec::Job>& first, const store::SuitePast& past, int parallel);
+// Makes jobs fresh (not `warm`): modules that needed a fresh process before and are not `spared`
+// one by what earlier runs have shown, and new ones on cores that would be idle while the zygote
+// imports.
+void choose_fresh_jobs(std::vector<exec::Job>& first, const store::SuitePast& past,
+                       const std::set<std::string>& spared, int parallel);
 
 }  // namespace compat::run

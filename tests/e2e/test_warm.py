@@ -202,6 +202,20 @@ def test_equal_failures_are_confirmed_once(runner, python, suite):
     assert found == {f"tests/test_{m}.py": [(1, "whole", 1)] for m in "bc"}
 
 
+def test_what_a_fresh_process_has_shown_in_an_earlier_run_is_not_shown_again(runner, python, suite):
+    """A new failure of such a test is, and so are all with --confirm all."""
+    fails = "import unittest\nclass T(unittest.TestCase):\n    def test_broken(self):\n        self.assertEqual(%s, 2)\n"
+    folder = suite({"test_a": fails % 1, "test_b": fails % 3}, library="")
+    args = (folder, "--python", python, "--shim", "off", "-j1")
+    confirmed, believed = [(1, "whole", 1), (2, "again", 0)], [(1, "whole", 1)]
+    assert attempts(runner(*args).results) == {"tests/test_a.py": confirmed, "tests/test_b.py": confirmed}
+    (folder / "tests" / "test_b.py").write_text(fails % "None")
+    ran = runner(*args)
+    assert attempts(ran.results) == {"tests/test_a.py": believed, "tests/test_b.py": confirmed}
+    assert [c["state"] for m in ran.report["modules"] for c in m["cases"]] == ["failed", "failed"]
+    assert attempts(runner(*args, "--confirm", "all").results) == {"tests/test_a.py": [(1, "whole", 0)], "tests/test_b.py": [(1, "whole", 0)]}
+
+
 def test_after_a_failed_confirmation_each_module_confirms_itself(runner, python, suite):
     folder = suite({"test_a": WANTS_HUB_IN_A_FORK, "test_b": WANTS_HUB, "test_c": WANTS_HUB_IN_A_FORK}, ("this", "hub"), hub=HUB)
     ran = runner(folder, "--python", python, "--shim", "off", "-j2")

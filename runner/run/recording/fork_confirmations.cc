@@ -48,7 +48,7 @@ bool ForkConfirmations::is_proven(const parsers::CaseRecord& test) const {
     if (!rules_.gives_verdicts) return true;
     const auto known = rules_.evidence.failures.find(test.id);
     if (rules_.confirm_all || known == rules_.evidence.failures.end()) return false;
-    const auto signatures = analysis::signatures_of(test);
+    const auto signatures = analysis::stored_signatures_of(test);
     return !signatures.empty() && !signatures.contains("") &&
            std::includes(known->second.begin(), known->second.end(), signatures.begin(),
                          signatures.end());
@@ -94,7 +94,7 @@ void ForkConfirmations::add_result(const Attempts& attempts) {
     if (fresh.forked) return;
     for (const auto& test : fresh.cases)
         if (!test.pseudo && fate_of(test.state, fresh) == plan::Fate::bad)
-            rules_.evidence.failures[test.id].merge(analysis::signatures_of(test));
+            rules_.evidence.failures[test.id].merge(analysis::stored_signatures_of(test));
     if (!share_ || (!first.forked && attempts.size() > 1)) return;
     const auto failed = forked_failures(attempts);
     for (const auto& test : fresh.cases) {

@@ -17,7 +17,7 @@ struct ConfirmationRules {
     bool confirm_all = true;  // by its own module each failure of a forked process
     // A run that keeps going judges no test, so that nothing needs a fresh process.
     bool gives_verdicts = true;
-    plan::EarlierFailures evidence{};  // of earlier runs of the same command
+    plan::EarlierFailures evidence{};  // of earlier runs
 };
 
 using Attempts = std::vector<store::JobResult>;  // of one module

@@ -44,7 +44,7 @@ std::unique_ptr<const CompiledSchema> compile(SchemaOf file) {
 
 const CompiledSchema& schema_of(SchemaOf file) {
     static const std::array schemas{compile(SchemaOf::suite), compile(SchemaOf::expectations),
-                                    compile(SchemaOf::nightly)};
+                                    compile(SchemaOf::hub_names), compile(SchemaOf::nightly)};
     return *schemas[static_cast<std::size_t>(file)];
 }
 

@@ -1,6 +1,6 @@
-// Validates a suite.json, an expectations.json or a nightly.json against its schema, which is
-// compiled into the library. valijson decides; the schema also provides the text of the errors. Not
-// here: reading values (load.cc, expectations.cc, nightly.cc).
+// Validates a suite.json and the files beside it against their schemas, which are compiled into the
+// library. valijson decides; the schema also provides the text of the errors. Not
+// here: reading values (load.cc, expectations.cc, hub_names.cc, nightly.cc).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 
 namespace compat::suites {
 
-enum class SchemaOf { suite, expectations, nightly };
+enum class SchemaOf { suite, expectations, hub_names, nightly };
 
 // The text of suites/suite.schema.json, and of the files beside it.
 [[nodiscard]] std::string_view schema_text(SchemaOf file = SchemaOf::suite);

@@ -32,7 +32,7 @@ Expected<Ready> open_suite(const std::string& name, const config::Invocation& in
     ready.suite = std::move(suite);
     remember_secrets(ready.suite.env);
     ready.settings = TRY(config::Settings::resolve(invocation, &ready.suite));
-    TRY(check_hub_settings(ready.settings));
+    TRY(check_hub_settings(ready.settings, ready.suite));
     take_device_settings(ready.child, ready.settings);
     const auto framework = framework_of(ready.settings.text(Setting::framework)).value();
     const bool both_python =

@@ -27,11 +27,14 @@ def has(module):
 needs_transformers = pytest.mark.skipif(not (has("transformers") and has("torch")), reason="no environment with transformers")
 
 
-def ask(folder, *requests, source=None):
-    """The key and the answers of a new process."""
+def ask(folder, *requests, source=None, names=None):
+    """The key and the answers of a new process. `names`: what a hub.names.json states."""
     folder.mkdir(exist_ok=True)
     lines = "".join((r if isinstance(r, str) else json.dumps({"id": i, **r})) + "\n" for i, r in enumerate(requests))
     words = [PYTHON, PROGRAM, "--out", folder, *(["--source", source] if source else [])]
+    if names is not None:
+        words += ["--names", folder.with_suffix(".names.json")]
+        words[-1].write_text(json.dumps(names))
     process = subprocess.run(words, input=lines, capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
     assert process.returncode == 0, process.stderr
     key, *answers = map(json.loads, process.stdout.splitlines())
@@ -236,3 +239,25 @@ def test_labels_are_those_that_a_test_compares_not_those_that_it_sets(parts, tmp
             self.assertEqual(model.config.id2label, {0: "O", 1: "PER"})
     """)
     assert hints.labels == ("O", "PER")
+
+
+def test_the_suite_can_state_what_a_name_is(parts, tmp_path):
+    """Before all rules; a name of a class that no package has leaves it to them."""
+    stated = {"models": {"org/no-such-lora": "BertForMaskedLM"}, "datasets": {"org/d": {"splits": ["dev"], "configs": {"c": {"x": "int"}}}}}
+    source = parts("source").Source(None, stated)
+    hints = parts("hints").hints_for("org/no-such-lora", parts("hints").Trees(source))
+    assert hints.stated == "BertForMaskedLM" and hints.ranked()[0] == "BertForMaskedLM"
+    assert parts("names").absent("org/no-such-lora", "main", hints) is None
+    assert source.digest() != parts("source").Source(None).digest(), "another file, other answers"
+    assert parts("repositories").stated_or_known("org/d", source)["configs"] == {"c": {"x": "int"}}
+    with pytest.raises(ValueError, match="hub.names.json: pictur is no kind of column"):
+        parts("repositories").stated_or_known("org/d", parts("source").Source(None, {
+            "datasets": {"org/d": {"splits": ["dev"], "configs": {"c": {"x": [{"y": "pictur"}]}}}}}))
+
+
+@needs_transformers
+def test_a_stated_class_is_made(tmp_path):
+    names = {"format": 1, "models": {"org/lora-gpt2": "BertForMaskedLM", "org/tiny-gpt2": "NoSuchClass"}}
+    _, (stated, other) = ask(tmp_path / "out", model("org/lora-gpt2"), model("org/tiny-gpt2"), names=names)
+    assert stated["class"].startswith("BertForMaskedLM") and stated["why"] == "hub.names.json states BertForMaskedLM"
+    assert other["class"].startswith("GPT2") and "states NoSuchClass, which the installed packages lack" in other["why"]

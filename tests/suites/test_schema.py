@@ -64,6 +64,18 @@ class SchemaTest(unittest.TestCase):
             with self.subTest(bad=bad), self.assertRaises(jsonschema.ValidationError):
                 jsonschema.validate(bad, schema)
 
+    def test_takes_and_refuses_names_of_a_hub(self):
+        schema = read(SUITES / "hub_names.schema.json")
+        jsonschema.Draft7Validator.check_schema(schema)
+        files = sorted(SUITES.glob("*/hub.names.json"))
+        self.assertTrue(files)
+        for path in files:
+            jsonschema.validate(read(path), schema)
+        for bad in ({}, {"format": 2}, {"format": 1, "model": {}}, {"format": 1, "models": {"a": 1}},
+                    {"format": 1, "datasets": {"a": {"splits": [], "configs": {"c": {"x": "text"}}}}}):
+            with self.subTest(bad=bad), self.assertRaises(jsonschema.ValidationError):
+                jsonschema.validate(bad, schema)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -79,12 +79,14 @@ def main():
     options = argparse.ArgumentParser(prog="generate")
     options.add_argument("--out", required=True, type=pathlib.Path, help="folder to write to")
     options.add_argument("--source", type=pathlib.Path, help="root of the suite's source")
+    options.add_argument("--names", type=pathlib.Path, help="the suite's hub.names.json, without comments")
     chosen = options.parse_args()
     if any(os.environ.get(name) != value for name, value in ENVIRONMENT.items()):
         os.environ.update(ENVIRONMENT)
         os.execv(sys.executable, [sys.executable, *sys.argv])
     stream = answers_only()
-    answers = load_package().Answers(chosen.out.resolve(), chosen.source)
+    stated = json.loads(chosen.names.read_text(encoding="utf-8")) if chosen.names else None
+    answers = load_package().Answers(chosen.out.resolve(), chosen.source, stated)
 
     def say(message):
         stream.write(json.dumps(message, sort_keys=True) + "\n")

@@ -23,9 +23,9 @@ PACKAGES = (
 class Answers:
     """Answers requests; remembers what it made for which repository."""
 
-    def __init__(self, out, source_root):
+    def __init__(self, out, source_root, stated=None):
         self.out = out
-        self.source = Source(source_root)
+        self.source = Source(source_root, stated)
         self.made = {}
 
     def key(self):

@@ -35,6 +35,7 @@ class Hints:
     labels: tuple = ()  # of a config's id2label, as a test states them
     raised: list = dataclasses.field(default_factory=list)  # messages of tests that expect an error
     uses: int = 0
+    stated: str = ""  # the class that the suite's hub.names.json gives it
 
     def ranked(self):
         return [name for name, _ in sorted(self.classes.items(), key=lambda c: (-c[1], c[0]))]
@@ -72,7 +73,9 @@ class Trees:
 
 def hints_for(name, trees):
     """All that the source says of the name."""
-    hints = Hints()
+    hints = Hints(stated=trees.source.models.get(name, "") if trees.source else "")
+    if hints.stated:
+        hints.classes[hints.stated] = 1 << 20
     for path, tree in trees.mentioning(name):
         hints.paths.append(path)
         for node in ast.walk(tree):

@@ -1,13 +1,14 @@
 """Which model a repository's name means, by rules that hold for any suite.
 
-    1. an adapter                             opt-350m-lora
-    2. a class that the name spells           tiny-random-BertForMaskedLM
-    3. other libraries' words and classes     stable-diffusion
-    4. classes that the source loads it with  BertForMaskedLM.from_pretrained("x")
-    5. checkpoints that transformers documents
-    6. a model type or a known family that the name spells
-    7. a folder of the tests named like a model type
-    8. the default of an Auto class or a task that the source uses it for
+    1. the suite's hub.names.json
+    2. an adapter                             opt-350m-lora
+    3. a class that the name spells           tiny-random-BertForMaskedLM
+    4. other libraries' words and classes     stable-diffusion
+    5. classes that the source loads it with  BertForMaskedLM.from_pretrained("x")
+    6. checkpoints that transformers documents
+    7. a model type or a known family that the name spells
+    8. a folder of the tests named like a model type
+    9. the default of an Auto class or a task that the source uses it for
 
 A name that a test expects to be absent stays absent.
 
@@ -48,7 +49,7 @@ class Decision:
 
 def absent(name, revision, hints):
     """Why there is no such repository, and the status; None if there may be one."""
-    if _ABSENT_WORDS.search(name.lower()):
+    if not hints.stated and _ABSENT_WORDS.search(name.lower()):
         return "the name says that it does not exist", 404
     if any(word in message for message in hints.raised for word in _GATED_ERRORS):
         return "a test expects that it is gated", 403
@@ -66,17 +67,28 @@ def absent(name, revision, hints):
 
 def decide(name, hints):
     """The model that the name means; None if no rule knows it."""
-    for rule in (_by_adapter, _by_spelled_class, _by_other_library, _by_loaded_class, _by_document,
+    for rule in (_by_statement, _by_adapter, _by_spelled_class, _by_other_library, _by_loaded_class, _by_document,
                  _by_spelled_type, _by_folder, _by_default):  # fmt: skip
         decision = rule(name, hints)
         if decision is not None:
             decision.sentence = _sentence_class(name, hints)
+            if hints.stated and hints.stated not in (decision.architecture, decision.sentence):
+                decision.why += f"; hub.names.json states {hints.stated}, which the installed packages lack"
             return decision
     return None
 
 
 def _is_model(found):
     return found is not None and hasattr(found, "from_pretrained") and getattr(found, "config_class", None) is not None
+
+
+def _by_statement(name, hints):
+    """A class of another library than transformers is that of a rule below, which sees it in the hints."""
+    found = class_named(hints.stated) if hints.stated else None
+    if not _is_model(found):
+        return None
+    why = f"hub.names.json states {hints.stated}"
+    return Decision("transformers", found.config_class.model_type, hints.stated, why, exact=True)
 
 
 def _by_spelled_class(name, hints):

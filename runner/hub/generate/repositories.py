@@ -28,7 +28,7 @@ MARKS = (  # of a name that nothing else describes
 
 def make_dataset(name, file, folder, source):
     """The answer for a dataset's repository. `source`: the suite's source (source.py)."""
-    row = row_of(name)
+    row = stated_or_known(name, source)
     use = dataset_source.use_of(name, source, KNOWN if row else dataset_source.MOST)
     if ABSENT.search(name):
         return missing(f"the name {name} says that there is none")
@@ -42,7 +42,7 @@ def make_dataset(name, file, folder, source):
     write_card(name, shape, folder)
     if problems and file in problems and len(problems) == 1 and not shape:
         return missing(f"{name}: {problems[file]}")
-    why = f"datasets.json: {row['about']}" if row else "columns that the suite's source reads"
+    why = row.get("why", f"datasets.json: {row.get('about')}") if row else "columns that the suite's source reads"
     return found(folder, "a dataset", "; ".join([why, *problems.values()]), tags=["generated"], id=canonical(name))
 
 
@@ -56,6 +56,16 @@ class Problems(dict):
 @functools.lru_cache(maxsize=1)
 def table():
     return json.loads(TABLE.read_text(encoding="utf-8"))
+
+
+def stated_or_known(name, source):
+    """The row that the suite's hub.names.json has, or else the table; None where both have none."""
+    stated = source.datasets.get(name) if source is not None else None
+    if stated is None:
+        return row_of(name)
+    if unknown := next((kind for config in stated["configs"].values() for kind in columns.unknown_kinds(config)), None):
+        raise ValueError(f"hub.names.json: {unknown} is no kind of column ({', '.join(columns.KINDS)}, label:A|B, labels:A|B)")
+    return {**stated, "why": "as hub.names.json states"}
 
 
 def row_of(name):

@@ -1,9 +1,10 @@
-"""The suite's source as text: which files mention a name.
+"""The suite's source as text: which files mention a name. Also what its hub.names.json states.
 
 Not here: what such a mention means (hints.py).
 """
 
 import hashlib
+import json
 import os
 import pathlib
 
@@ -13,9 +14,10 @@ _MAX_BYTES = 4 << 20
 
 
 class Source:
-    """Reads the files once, when first asked. Without a root it is empty."""
+    """Reads the files once, when first asked. Without a root it is empty. `stated`: a hub.names.json."""
 
-    def __init__(self, root):
+    def __init__(self, root, stated=None):
+        self.models, self.datasets = (dict((stated or {}).get(kind, {})) for kind in ("models", "datasets"))
         self.root = pathlib.Path(root).resolve() if root else None
         self._texts = None
 
@@ -30,7 +32,7 @@ class Source:
         return self._texts
 
     def digest(self):
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(json.dumps([self.models, self.datasets], sort_keys=True).encode())
         for name, text in self.texts().items():
             digest.update(name.encode() + b"\0" + hashlib.sha256(text.encode("utf-8", "replace")).digest())
         return digest.hexdigest()

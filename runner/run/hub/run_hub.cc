@@ -10,6 +10,7 @@
 #include "runner/base/isolation/file_tree.h"
 #include "runner/exec/sandbox.h"
 #include "runner/run/isolation/isolation.h"
+#include "suites/hub_names.h"
 
 namespace compat::run {
 
@@ -58,6 +59,14 @@ plan::Variables variables_of_generator(const Ready& ready, const fs::path& folde
     return {variables.begin(), variables.end()};
 }
 
+// The suite's hub.names.json; empty: it has none.
+Expected<std::string> names_stated_by(const suites::Suite& suite) {
+    const fs::path file = suite.folder / suites::kHubNamesFile;
+    std::error_code error;
+    if (!fs::exists(file, error)) return std::string();
+    return suites::parse_hub_names(TRY(read_file(file)), file);
+}
+
 // "org/name" of {"org/name", "it is gated"}.
 HubName named(const hub::Named& name) { return {name.name, name.why}; }
 
@@ -80,7 +89,8 @@ HubUse use_of(const hub::Summary& summary) {
 
 }  // namespace
 
-Expected<void> check_hub_settings(const config::Settings& settings) {
+Expected<void> check_hub_settings(const config::Settings& settings, const suites::Suite& suite) {
+    if (mode_of(settings) == hub::Mode::generate) TRY(names_stated_by(suite));
     const config::Value& hub = settings[Setting::hub];
     const bool has_network =
         settings.text(Setting::isolation) != "sandbox" || settings.on(Setting::network);
@@ -109,12 +119,21 @@ RunHub::~RunHub() {
     remove_tree(made_);
 }
 
+Expected<fs::path> RunHub::stated_names(const suites::Suite& suite) const {
+    const std::string names = TRY(names_stated_by(suite));
+    if (names.empty()) return fs::path();
+    fs::path copy = made_ / suites::kHubNamesFile;
+    return write_file(copy, names).map([&] { return std::move(copy); });
+}
+
 Expected<hub::Program> RunHub::generator(const Ready& ready) const {
     hub::Program program;
     program.folder = made_;
     program.variables = variables_of_generator(ready, made_);
     program.argv = {ready.child.python, ready.share.hub / "generate", "--out", made_,
                     "--source",         ready.prepared.source.root};
+    if (const fs::path names = TRY(stated_names(ready.suite)); !names.empty())
+        program.argv.insert(program.argv.end(), {"--names", names});
     if (!ready.isolation || !ready.isolation->sandbox()) return program;
     const auto sandbox = TRY(ready.isolation->sandbox_of_helper(made_));
     program.argv = exec::server_in_sandbox(*sandbox, program.argv);

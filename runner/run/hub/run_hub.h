@@ -14,8 +14,10 @@
 
 namespace compat::run {
 
-// Refuses settings that contradict each other. Errors: usage.
-[[nodiscard]] Expected<void> check_hub_settings(const config::Settings& settings);
+// Refuses settings that contradict each other, and a hub.names.json that is not valid. Errors:
+// usage, suite.
+[[nodiscard]] Expected<void> check_hub_settings(const config::Settings& settings,
+                                                const suites::Suite& suite);
 
 // The file that names what is recorded: the settings' one, else that of the suite's folder; for a
 // project without suite.json in the results, because nothing is written to it unasked.
@@ -39,6 +41,8 @@ class RunHub {
     explicit RunHub(fs::path folder);
     [[nodiscard]] Expected<void> start(Ready& ready, const prepare::Say& say);
     [[nodiscard]] Expected<hub::Program> generator(const Ready& ready) const;
+    // Where the generator reads what the suite states of names; empty: it states nothing.
+    [[nodiscard]] Expected<fs::path> stated_names(const suites::Suite& suite) const;
 
     // The run's: the clients' cache, and what the generator makes.
     fs::path home_, made_, log_;

@@ -85,6 +85,15 @@ KINDS = {
 }
 
 
+def unknown_kinds(kind):
+    """The names in a kind that are none."""
+    if isinstance(kind, (dict, list)):
+        for inner in kind.values() if isinstance(kind, dict) else kind:
+            yield from unknown_kinds(inner)
+    elif kind not in KINDS and not kind.startswith(("label:", "labels:")):
+        yield kind
+
+
 def names_of(kind):
     return kind.split(":", 1)[1].split("|")
 

@@ -261,3 +261,16 @@ def test_a_stated_class_is_made(tmp_path):
     _, (stated, other) = ask(tmp_path / "out", model("org/lora-gpt2"), model("org/tiny-gpt2"), names=names)
     assert stated["class"].startswith("BertForMaskedLM") and stated["why"] == "hub.names.json states BertForMaskedLM"
     assert other["class"].startswith("GPT2") and "states NoSuchClass, which the installed packages lack" in other["why"]
+
+
+@needs_transformers
+def test_padding_and_late_tokens_are_as_the_family_has_them(tmp_path):
+    """A type whose config counts with padding has a token for it. Tokens such as <|endoftext|> end a byte-level vocabulary."""
+    made = {}
+    _, answers = ask(tmp_path / "out", *(model(name) for name in ("openai/whisper-tiny", "openai-community/gpt2", "facebook/opt-125m")))
+    for answer in answers:
+        files = contents(answer)
+        settings = json.loads(files["tokenizer_config.json"])
+        vocabulary = json.loads(files["tokenizer.json"])["model"]["vocab"]
+        made[answer["class"].partition("For")[0].partition("LM")[0]] = (settings.get("pad_token"), vocabulary["<|endoftext|>"] == len(vocabulary) - 1)
+    assert made == {"Whisper": ("<|endoftext|>", True), "GPT2": (None, True), "OPT": ("<pad>", True)}

@@ -136,6 +136,7 @@ def make_instance(cls, model_type, folder, want):
     others = [*others, *special_tokens.of_speech(cls)]
     if others and (new := [token for token in others if token not in tokenizer.get_vocab()]):
         tokenizer.add_tokens(new, special_tokens=True)
+    give_padding(tokenizer, model_type)
     if want.get("chat", chat_template.is_wanted(model_type)):
         tokenizer.chat_template = chat_template.for_tokenizer(tokenizer)
     tokenizer.save_pretrained(folder)
@@ -147,6 +148,20 @@ def make_instance(cls, model_type, folder, want):
     if size(again) < size(tokenizer):
         raise ValueError(f"{size(again)} of {size(tokenizer)} tokens when read again")
     return again
+
+
+def give_padding(tokenizer, model_type):
+    """Where the config of the type names a padding token and the tokenizer's class none, as Whisper's: the
+    repositories have one. It is the end's where the config's two are equal."""
+    if getattr(tokenizer, "pad_token", None) is not None:
+        return
+    try:
+        config = special_tokens.config_class(model_type)().get_text_config()
+        padding, end = config.pad_token_id, config.eos_token_id
+    except Exception:  # no such type, or a config that needs arguments
+        return
+    if padding is not None:
+        tokenizer.pad_token = tokenizer.eos_token if padding == end and tokenizer.eos_token else "<pad>"
 
 
 def build(cls, model_type, folder, arguments):

@@ -65,6 +65,9 @@ def learn_merges(backend, words, before, behind):
         symbols = pieces.ended_symbols
     if model.get("byte_fallback"):
         alphabet = [*BYTES, *alphabet]
+    if byte_level:  # as tiktoken numbers them, and GPT-2 did before: Whisper's code compares with the first such id
+        late = [token for token in before if token.startswith("<|") and token.endswith("|>")]
+        before, behind = [token for token in before if token not in late], [*behind, *late]
     tokens, merges = pieces.learn_bpe(words, alphabet, symbols)
     return {"vocab": numbered(before, tokens, behind), "merges": merges}
 

@@ -364,9 +364,8 @@ Hub::Impl::Outcome Hub::Impl::repository_outcome(const Job& job, Repository& rep
     if (asked.route == Route::refs) {
         std::vector<const Repository*> entries;
         for (const Catalog* catalog : {&recorded_, &made_})
-            for (const Repository& one : catalog->repositories())
-                if (one.kind == repository.kind && one.name == repository.name)
-                    entries.push_back(&one);
+            for (const Repository* one : catalog->find_all(repository.kind, repository.name))
+                if (one->name == repository.name) entries.push_back(one);
         return refs_answer(entries);
     }
     if (asked.name != repository.name && asked.route == Route::file)
@@ -382,7 +381,7 @@ Hub::Impl::Outcome Hub::Impl::file_outcome(const Job& job, const Repository& rep
     need.kind = repository.kind;
     need.name = repository.name;
     const bool by_commit = asked.revision == repository.commit && !repository.revisions.empty();
-    need.revision = by_commit ? repository.revisions.front() : asked.revision;
+    need.revision = by_commit ? *repository.revisions.begin() : asked.revision;
     need.path = asked.path;
     need.commit = repository.commit;
     need.authorization = job.request.authorization;

@@ -144,7 +144,12 @@ constexpr std::array<Member<Repository>, 9> kRepositoryMembers{{
          return take_texts(from, to.aliases, is_repository_name);
      }},
     {"revisions", true, "a list of revisions",
-     [](const json& from, Repository& to) { return take_texts(from, to.revisions, is_revision); }},
+     [](const json& from, Repository& to) {
+         std::vector<std::string> revisions;
+         const bool is_list = take_texts(from, revisions, is_revision);
+         to.revisions = {revisions.begin(), revisions.end()};
+         return is_list;
+     }},
     {"commit", false, kCommitWords,
      [](const json& from, Repository& to) { return take_text(from, to.commit, is_commit); }},
     {"gated", false, "\"auto\" or \"manual\"",

@@ -152,20 +152,52 @@ std::string address_key(std::string_view url) {
     return key.size() <= kKeyBytes ? key : std::string();
 }
 
+const Catalog::Named& Catalog::named(Kind kind, std::string_view name) const {
+    static const Named kNone;
+    const auto at = by_name_.find(title_of(kind, name));
+    return at == by_name_.end() ? kNone : at->second;
+}
+
+void Catalog::index(Repositories::iterator repository) {
+    const auto add = [&](const std::string& name) {
+        Named& named = by_name_[title_of(repository->kind, name)];
+        if (std::find(named.begin(), named.end(), repository) == named.end())
+            named.push_back(repository);
+    };
+    add(repository->name);
+    for (const std::string& alias : repository->aliases) add(alias);
+}
+
+void Catalog::erase(Repositories::iterator repository) {
+    const auto remove = [&](const std::string& name) {
+        const auto at = by_name_.find(title_of(repository->kind, name));
+        if (at == by_name_.end()) return;
+        std::erase(at->second, repository);
+        if (at->second.empty()) by_name_.erase(at);
+    };
+    remove(repository->name);
+    for (const std::string& alias : repository->aliases) remove(alias);
+    repositories_.erase(repository);
+}
+
 Repository* Catalog::find(Kind kind, std::string_view name, std::string_view revision) {
-    for (Repository& one : repositories_)
-        if (one.kind == kind && (one.name == name || contains(one.aliases, name)) &&
-            (contains(one.revisions, revision) || (!one.is_absent() && one.commit == revision)))
-            return &one;
+    const std::string wanted(revision);
+    for (const auto one : named(kind, name))
+        if (one->revisions.contains(wanted) || (!one->is_absent() && one->commit == wanted))
+            return &*one;
     return nullptr;
 }
 
 const Repository* Catalog::find_any(Kind kind, std::string_view name) const {
-    for (const Repository& one : repositories_)
-        if (one.kind == kind && !one.is_absent() &&
-            (one.name == name || contains(one.aliases, name)))
-            return &one;
+    for (const auto one : named(kind, name))
+        if (!one->is_absent()) return &*one;
     return nullptr;
+}
+
+std::vector<const Repository*> Catalog::find_all(Kind kind, std::string_view name) const {
+    std::vector<const Repository*> all;
+    for (const auto one : named(kind, name)) all.push_back(&*one);
+    return all;
 }
 
 const Address* Catalog::find_address(const std::string& key) const {
@@ -175,31 +207,29 @@ const Address* Catalog::find_address(const std::string& key) const {
 
 Repository& Catalog::merge(Repository repository) {
     // A revision that was absent and is there now, or the other way, is the newer one.
-    for (Repository& one : repositories_)
-        if (one.kind == repository.kind && one.name == repository.name &&
-            one.commit != repository.commit)
-            std::erase_if(one.revisions, [&](const std::string& revision) {
-                return contains(repository.revisions, revision);
-            });
-    std::erase_if(repositories_,
-                  [](const Repository& one) { return one.is_absent() && one.revisions.empty(); });
-    const auto known =
-        std::find_if(repositories_.begin(), repositories_.end(), [&](const Repository& one) {
-            return one.kind == repository.kind && one.name == repository.name &&
-                   one.commit == repository.commit && one.status == repository.status;
-        });
-    if (known == repositories_.end()) {
-        std::sort(repository.revisions.begin(), repository.revisions.end());
-        return repositories_.emplace_back(std::move(repository));
+    const Named others = named(repository.kind, repository.name);
+    for (const auto one : others) {
+        if (one->name != repository.name || one->commit == repository.commit) continue;
+        for (const std::string& revision : repository.revisions) one->revisions.erase(revision);
+        if (one->is_absent() && one->revisions.empty()) erase(one);
     }
-    add_new(known->revisions, repository.revisions);
-    add_new(known->aliases, repository.aliases);
-    for (auto& [path, file] : repository.files) {
-        const auto at = known->files.find(path);
-        if (at == known->files.end() || (file.is_kept && !at->second.is_kept))
-            known->files.insert_or_assign(path, std::move(file));
+    for (const auto one : named(repository.kind, repository.name)) {
+        if (one->name != repository.name || one->commit != repository.commit ||
+            one->status != repository.status)
+            continue;
+        one->revisions.merge(repository.revisions);
+        add_new(one->aliases, repository.aliases);
+        for (auto& [path, file] : repository.files) {
+            const auto at = one->files.find(path);
+            if (at == one->files.end() || (file.is_kept && !at->second.is_kept))
+                one->files.insert_or_assign(path, std::move(file));
+        }
+        index(one);
+        return *one;
     }
-    return *known;
+    repositories_.push_back(std::move(repository));
+    index(std::prev(repositories_.end()));
+    return repositories_.back();
 }
 
 void Catalog::merge(Address address) {

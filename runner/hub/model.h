@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace compat::hub {
@@ -30,13 +33,13 @@ struct File {
 
 struct Repository {
     Kind kind = Kind::model;
-    std::string name;                    // "org/name" or "name"
-    std::vector<std::string> aliases;    // names from which the hub redirects to it
-    std::vector<std::string> revisions;  // branches and tags that were asked for
-    std::string commit;                  // 40 hexadecimal digits; empty: absent
-    std::string gated;                   // "auto", "manual" or empty
-    unsigned status = 200;               // else: absent, and this is answered
-    std::string error;                   // absent: "RepoNotFound"
+    std::string name;                  // "org/name" or "name"
+    std::vector<std::string> aliases;  // names from which the hub redirects to it
+    std::set<std::string> revisions;   // branches and tags that were asked for
+    std::string commit;                // 40 hexadecimal digits; empty: absent
+    std::string gated;                 // "auto", "manual" or empty
+    unsigned status = 200;             // else: absent, and this is answered
+    std::string error;                 // absent: "RepoNotFound"
     nlohmann::json info = nlohmann::json::object();
     std::map<std::string, File> files{};
     std::string made_from{}, why{};  // generated: from which class, by which rule
@@ -70,12 +73,21 @@ struct Address {
 // than 4 KiB.
 [[nodiscard]] std::string address_key(std::string_view url);
 
+// Tests name repositories without end: each call takes as long with many as with few.
 class Catalog {
   public:
+    using Repositories = std::list<Repository>;
+
+    Catalog() = default;
+    Catalog(Catalog&&) = default;
+    Catalog& operator=(Catalog&&) = default;
+
     // `revision`: a branch, a tag or a commit. Also by an alias.
     [[nodiscard]] Repository* find(Kind kind, std::string_view name, std::string_view revision);
     // Any that exists, of any revision.
     [[nodiscard]] const Repository* find_any(Kind kind, std::string_view name) const;
+    // All of this name or alias, absent ones too.
+    [[nodiscard]] std::vector<const Repository*> find_all(Kind kind, std::string_view name) const;
     [[nodiscard]] const Address* find_address(const std::string& key) const;
 
     // Adds what is new: revisions, aliases, files, content of files. Known content stays.
@@ -83,11 +95,18 @@ class Catalog {
     void merge(Address address);
     void merge(Catalog other);
 
-    [[nodiscard]] const std::vector<Repository>& repositories() const { return repositories_; }
+    [[nodiscard]] const Repositories& repositories() const { return repositories_; }
     [[nodiscard]] const std::map<std::string, Address>& addresses() const { return addresses_; }
 
   private:
-    std::vector<Repository> repositories_;
+    using Named = std::vector<Repositories::iterator>;
+
+    [[nodiscard]] const Named& named(Kind kind, std::string_view name) const;
+    void index(Repositories::iterator repository);
+    void erase(Repositories::iterator repository);
+
+    Repositories repositories_;
+    std::unordered_map<std::string, Named> by_name_;  // title_of; of names and aliases
     std::map<std::string, Address> addresses_;
 };
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 namespace compat::hub {
 namespace {
 
@@ -47,7 +49,7 @@ TEST(HubAddress, IsItsOwnKey) {
     EXPECT_EQ(address_key(key), key);
 }
 
-Repository repository(std::string name, std::string commit, std::vector<std::string> revisions) {
+Repository repository(std::string name, std::string commit, std::set<std::string> revisions) {
     Repository one;
     one.name = std::move(name);
     one.commit = std::move(commit);
@@ -79,7 +81,7 @@ TEST(HubCatalog, AddsAndKeeps) {
     again.files["y"] = {"y", 2, std::string(40, '2'), "", false, false};
     catalog.merge(again);
     ASSERT_EQ(catalog.repositories().size(), 1U);
-    const Repository& merged = catalog.repositories()[0];
+    const Repository& merged = catalog.repositories().front();
     EXPECT_THAT(merged.revisions, ElementsAre("main", "v1"));
     EXPECT_TRUE(merged.files.at("x").is_kept);
     EXPECT_FALSE(merged.files.at("y").is_kept);
@@ -91,6 +93,43 @@ TEST(HubCatalog, MovesABranchToTheNewerCommit) {
     catalog.merge(repository("a/b", std::string(40, 'b'), {"main"}));
     EXPECT_EQ(catalog.find(Kind::model, "a/b", "main")->commit, std::string(40, 'b'));
     EXPECT_EQ(catalog.find(Kind::model, "a/b", "v1")->commit, std::string(40, 'a'));
+}
+
+TEST(HubCatalog, ForgetsAnAliasWithItsRepository) {
+    Catalog catalog;
+    Repository absent = repository("a/b", "", {"main"});
+    absent.status = 404;
+    absent.aliases = {"old"};
+    catalog.merge(absent);
+    EXPECT_EQ(catalog.find_all(Kind::model, "old").size(), 1U);
+    Repository there = repository("a/b", std::string(40, 'a'), {"main"});
+    catalog.merge(there);
+    EXPECT_TRUE(catalog.find_all(Kind::model, "old").empty());
+    there.aliases = {"new"};
+    catalog.merge(there);
+    EXPECT_EQ(catalog.find(Kind::model, "new", "main")->commit, std::string(40, 'a'));
+    EXPECT_EQ(catalog.find_all(Kind::model, "a/b").size(), 1U);
+}
+
+// Tests that ask for names without end took a minute of the hub, in which it answered nobody.
+TEST(HubCatalog, TakesNoLongerWithManyNamesAndRevisions) {
+    constexpr int kMany = 100'000;
+    constexpr double kMostSeconds = 15;  // of CPU; it takes one
+    Catalog catalog;
+    const std::clock_t begin = std::clock();
+    for (int i = 0; i < kMany; ++i) {
+        const std::string name = "org/none-" + std::to_string(i);
+        ASSERT_FALSE(catalog.find(Kind::model, name, "main"));
+        Repository absent = repository(name, "", {"main"});
+        absent.status = 404;
+        catalog.merge(absent);
+        absent.name = "org/one";
+        absent.revisions = {name};
+        catalog.merge(std::move(absent));
+        ASSERT_LT(double(std::clock() - begin) / CLOCKS_PER_SEC, kMostSeconds) << i;
+    }
+    EXPECT_TRUE(catalog.find(Kind::model, "org/none-7", "main"));
+    EXPECT_TRUE(catalog.find(Kind::model, "org/one", "org/none-7"));
 }
 
 TEST(HubCatalog, ForgetsThatARepositoryWasAbsent) {

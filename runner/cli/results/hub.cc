@@ -53,7 +53,7 @@ Expected<ExitCode> list_hub(const HubRequest& request, const config::Invocation&
             if (!blobs->has(file.sha256, file.size)) ++lacking;
         }
         print("{:<48}  {:<12}  {}\n", printable(hub::title_of(one.kind, one.name)),
-              printable(one.revisions.empty() ? one.commit.substr(0, 12) : one.revisions.front()),
+              printable(one.revisions.empty() ? one.commit.substr(0, 12) : *one.revisions.begin()),
               one.is_absent()
                   ? fmt::format("absent ({})", one.status)
                   : fmt::format("{} of {} files, {}{}", kept, one.files.size(), format_size(bytes),

@@ -38,10 +38,12 @@ tl::unexpected<Error> damaged(const FileBelow& file) {
                 file.path().string());
 }
 
-Expected<std::string> digest_of(int fd) {
+// Empty: it was stopped.
+Expected<std::string> digest_of(int fd, const std::atomic<bool>& is_stopped = false) {
     Sha256 digest;
     std::string piece(kPieceBytes, '\0');
     for (off_t at = 0;;) {
+        if (is_stopped) return std::string();
         const ssize_t count = ::pread(fd, piece.data(), piece.size(), at);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return fail(ErrorKind::io, std::strerror(errno));
@@ -110,31 +112,50 @@ Expected<std::function<std::unique_ptr<http::Body>(http::ByteRange)>> Blobs::bod
     const std::string& sha256, std::uint64_t size, OnDamage on_damage) {
     auto fd = std::make_shared<Fd>(TRY(open_blob(sha256, size)));
     const std::string identity = open_identity(fd->get());
-    const auto is_in = [&](const std::map<std::string, std::string>& files) {
-        const std::lock_guard lock(mutex_);
-        const auto at = files.find(sha256);
-        return at != files.end() && at->second == identity;
-    };
-    const bool is_verified = is_in(verified_);
-    if (is_in(damaged_)) return damaged(file(sha256));
-    if (!is_verified && size <= kHashedAtOnce) {
+    const Verdict verdict = verdict_of(sha256, identity);
+    if (verdict == Verdict::damaged) return damaged(file(sha256));
+    if (verdict == Verdict::unknown && size <= kHashedAtOnce) {
         if (TRY(digest_of(fd->get())) != sha256) return damaged(file(sha256));
-        const std::lock_guard lock(mutex_);
-        verified_[sha256] = identity;
+        set_verdict(sha256, identity, true);
     }
-    const bool checks = !is_verified && size > kHashedAtOnce;
+    const bool checks = verdict == Verdict::unknown && size > kHashedAtOnce;
     return [=, this](http::ByteRange range) -> std::unique_ptr<http::Body> {
         auto body = http::file_body(fd->release(), range.first, range.size);
         if (!checks || range.size != size) return body;
         return std::make_unique<CheckedBody>(
             std::move(body), sha256, [this, sha256, identity, on_damage](bool is_right) {
-                {
-                    const std::lock_guard lock(mutex_);
-                    (is_right ? verified_ : damaged_)[sha256] = identity;
-                }
+                set_verdict(sha256, identity, is_right);
                 if (!is_right) on_damage(damaged(file(sha256)).value().message);
             });
     };
+}
+
+Blobs::Verdict Blobs::verdict_of(const std::string& sha256, const std::string& identity) {
+    const std::lock_guard lock(mutex_);
+    const auto at = verdicts_.find(sha256);
+    if (at == verdicts_.end() || at->second.first != identity) return Verdict::unknown;
+    return at->second.second ? Verdict::right : Verdict::damaged;
+}
+
+void Blobs::set_verdict(const std::string& sha256, const std::string& identity, bool is_right) {
+    const std::lock_guard lock(mutex_);
+    verdicts_[sha256] = {identity, is_right};
+}
+
+bool Blobs::needs_check(const std::string& sha256, std::uint64_t size) {
+    if (size <= kHashedAtOnce) return false;
+    const auto fd = open_blob(sha256, size);
+    return fd && verdict_of(sha256, open_identity(fd->get())) == Verdict::unknown;
+}
+
+void Blobs::check(const std::string& sha256, std::uint64_t size,
+                  const std::atomic<bool>& is_stopped) {
+    if (!needs_check(sha256, size)) return;
+    const auto fd = open_blob(sha256, size);
+    if (!fd) return;
+    const std::string identity = open_identity(fd->get());
+    const auto digest = digest_of(fd->get(), is_stopped);
+    if (digest && !digest->empty()) set_verdict(sha256, identity, *digest == sha256);
 }
 
 Expected<void> Blobs::verify(const std::string& sha256, std::uint64_t size) const {

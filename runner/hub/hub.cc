@@ -17,10 +17,11 @@
 #include "runner/http/file_response.h"
 #include "runner/hub/answers.h"
 #include "runner/hub/blobs.h"
+#include "runner/hub/checker.h"
 #include "runner/hub/fetcher.h"
 #include "runner/hub/generator.h"
 #include "runner/hub/journal.h"
-#include "runner/hub/lock.h"
+#include "runner/hub/known.h"
 #include "runner/hub/routes.h"
 
 namespace compat::hub {
@@ -36,7 +37,6 @@ constexpr std::array<std::pair<Mode, std::string_view>, 4> kModes{{
 
 constexpr std::uint64_t kBodyBytes = 1 << 20;
 constexpr std::size_t kConnections = 256;  // few enough that no limit of the process is raised
-constexpr std::chrono::seconds kWriteAfter{2};
 // All that a source gave or refused stays in memory until the end of the run.
 constexpr std::size_t kMostNeeds = 50'000;
 
@@ -62,7 +62,10 @@ std::optional<Mode> mode_named(std::string_view name) {
 // One mutex guards everything but the server: a request takes far less time than its test.
 class Hub::Impl {
   public:
-    explicit Impl(Settings settings) : settings_(std::move(settings)), journal_(settings_.log) {}
+    explicit Impl(Settings settings)
+        : settings_(std::move(settings)),
+          journal_(settings_.log),
+          known_(settings_.lock, settings_.mode == Mode::record, journal_) {}
 
     Expected<void> start();
     Summary stop();
@@ -77,6 +80,7 @@ class Hub::Impl {
         http::Respond respond;
         std::set<std::string> tried{};  // needs
         Got failure{};                  // of the last one
+        bool is_checked = false;        // its content
     };
     using SharedJob = std::shared_ptr<Job>;
 
@@ -87,38 +91,38 @@ class Hub::Impl {
         bool can_get = true;     // the source may be asked
         How how = How::missing;  // without it
     };
-    using Outcome = std::variant<http::Response, Lacking>;
+    // A part of it is wanted, and nobody knows yet that the whole is right.
+    struct Unchecked {
+        std::string sha256;
+        std::uint64_t size;
+    };
+    using Outcome = std::variant<http::Response, Lacking, Unchecked>;
 
     void answer(http::Request request, const http::Respond& respond);
     void step(const SharedJob& job);
     void get(const Need& need, const SharedJob& job);
     void on_got(const Need& need, Got got);
-    void merge(const Need& need, Got& got);
 
     [[nodiscard]] Outcome outcome_of(Job& job);
     [[nodiscard]] Outcome repository_outcome(const Job& job, Repository& repository);
     [[nodiscard]] Outcome file_outcome(const Job& job, const Repository& repository);
     [[nodiscard]] Outcome address_outcome(const Job& job);
-    [[nodiscard]] http::Response content_answer(const Job& job, const std::string& sha256,
-                                                std::uint64_t size, http::ServedFile file,
-                                                const Entry& entry);
-    [[nodiscard]] Repository* find(const Asked& asked);
+    [[nodiscard]] Outcome content_answer(const Job& job, const std::string& sha256,
+                                         std::uint64_t size, http::ServedFile file,
+                                         const Entry& entry);
     [[nodiscard]] Refusal absence_of(const Asked& asked);
     [[nodiscard]] How how_of(const Job& job, bool is_generated) const;
-    void write_lock_soon();
-    void write_lock();
 
     Settings settings_;
     std::mutex mutex_;
     Journal journal_;
-    Catalog recorded_, made_;
+    Known known_;
     std::unordered_map<std::string, std::vector<SharedJob>> waiting_;  // by shared_key
     std::unordered_map<std::string, Got> failed_;  // needs that the generator failed at
     std::size_t needs_ = 0;                        // that the source was asked for
-    std::string lock_on_disk_;                     // which file it was
-    bool is_lock_older_ = false, is_stopped_ = false;
-    std::chrono::steady_clock::time_point older_since_;
+    bool is_stopped_ = false;
     std::unique_ptr<Blobs> blobs_;
+    std::optional<Checker> checker_;
     std::unique_ptr<Source> source_;
     std::optional<http::HttpServer> server_;
     std::thread thread_;
@@ -128,11 +132,11 @@ Expected<void> Hub::Impl::start() {
     if (settings_.mode == Mode::record && settings_.python.empty())
         return fail(ErrorKind::environment, "recording needs a Python, and none was found");
     blobs_ = TRY(Blobs::open(settings_.store));
-    lock_on_disk_ = lock_identity(settings_.lock);
-    if (!lock_on_disk_.empty()) recorded_ = TRY(read_lock(settings_.lock));
+    checker_.emplace(*blobs_);
+    TRY(known_.open());
     const auto tick = [this] {
         const std::lock_guard lock(mutex_);
-        write_lock_soon();
+        known_.write_soon();
     };
     if (settings_.mode == Mode::record) source_ = std::make_unique<Fetcher>(settings_, tick);
     if (settings_.mode == Mode::generate && settings_.generator)
@@ -158,12 +162,13 @@ Summary Hub::Impl::stop() {
         const std::lock_guard lock(mutex_);
         if (std::exchange(is_stopped_, true)) return journal_.summary();
     }
-    // First the source, whose threads answer requests of the server.
+    // First those whose threads answer requests of the server.
     if (source_) source_->stop();
+    if (checker_) checker_->stop();
     server_->stop();
     if (thread_.joinable()) thread_.join();
     const std::lock_guard lock(mutex_);
-    if (is_lock_older_) write_lock();
+    known_.write_last();
     return journal_.summary();
 }
 
@@ -182,6 +187,13 @@ void Hub::Impl::step(const SharedJob& job) {
         Outcome outcome = outcome_of(*job);
         if (auto* response = std::get_if<http::Response>(&outcome))
             return job->respond(std::move(*response));
+        if (const auto* unchecked = std::get_if<Unchecked>(&outcome)) {
+            job->is_checked = true;
+            return checker_->check(unchecked->sha256, unchecked->size, [this, job] {
+                const std::lock_guard lock(mutex_);
+                step(job);
+            });
+        }
         Lacking& lacking = std::get<Lacking>(outcome);
         const Need& need = lacking.need;
         const auto failed = failed_.find(need.key());
@@ -233,7 +245,11 @@ void Hub::Impl::get(const Need& need, const SharedJob& job) {
 }
 
 void Hub::Impl::on_got(const Need& need, Got got) {
-    merge(need, got);
+    journal_.count_fetched(got.bytes_fetched);
+    // Nothing changes by itself in a generator; a hub elsewhere may come back.
+    if (settings_.mode == Mode::generate && got.status >= 500)
+        failed_.insert_or_assign(need.key(), got);
+    known_.add(need, got);
     auto waiting = waiting_.extract(shared_key(need));
     if (waiting.empty()) return;
     got.repository.reset();
@@ -243,72 +259,13 @@ void Hub::Impl::on_got(const Need& need, Got got) {
     }
 }
 
-void Hub::Impl::merge(const Need& need, Got& got) {
-    journal_.count_fetched(got.bytes_fetched);
-    const bool records = settings_.mode == Mode::record;
-    Catalog& catalog = records ? recorded_ : made_;
-    if (got.is_lasting && need.what == Need::What::repository) {
-        const Repository* known = catalog.find(need.kind, need.name, need.revision);
-        if (known && !known->is_absent()) return;  // a client with a token had it meanwhile
-        Repository absent;
-        absent.kind = need.kind;
-        absent.name = need.name;
-        absent.revisions = {need.revision};
-        absent.status = got.status;
-        absent.error = got.code;
-        absent.why = got.why;
-        catalog.merge(std::move(absent));
-    } else if (got.status != 200) {
-        // Nothing changes by itself in a generator; a hub elsewhere may come back.
-        if (!records && got.status >= 500) failed_.insert_or_assign(need.key(), got);
-        return;
-    }
-    if (got.repository) catalog.merge(std::move(*got.repository));
-    if (got.address) catalog.merge(std::move(*got.address));
-    if (Repository* in = got.file ? catalog.find(need.kind, need.name, need.commit) : nullptr)
-        in->files[got.file->path] = std::move(*got.file);
-    if (!records) return;
-    if (!std::exchange(is_lock_older_, true)) older_since_ = std::chrono::steady_clock::now();
-    write_lock_soon();
-}
-
-void Hub::Impl::write_lock_soon() {
-    if (is_lock_older_ && std::chrono::steady_clock::now() - older_since_ > kWriteAfter)
-        write_lock();
-}
-
-// Another run may have written it: its entries stay.
-void Hub::Impl::write_lock() {
-    is_lock_older_ = false;
-    const Fd held = hold_lock(settings_.lock);
-    const std::string on_disk = lock_identity(settings_.lock);
-    if (!on_disk.empty() && on_disk != lock_on_disk_) {
-        auto theirs = read_lock(settings_.lock);
-        if (!theirs) return journal_.add_problem("hub.lock.json", to_line(theirs.error()));
-        theirs->merge(std::move(recorded_));
-        recorded_ = std::move(*theirs);
-    }
-    const auto written = hub::write_lock(settings_.lock, recorded_);
-    if (!written) {
-        journal_.add_problem("hub.lock.json", to_line(written.error()));
-        is_lock_older_ = true;  // the disk may have room again
-        older_since_ = std::chrono::steady_clock::now();
-    }
-    lock_on_disk_ = lock_identity(settings_.lock);
-}
-
-Repository* Hub::Impl::find(const Asked& asked) {
-    Repository* found = recorded_.find(asked.kind, asked.name, asked.revision);
-    return found ? found : made_.find(asked.kind, asked.name, asked.revision);
-}
-
 How Hub::Impl::how_of(const Job& job, bool is_generated) const {
     if (is_generated) return How::generated;
     return job.tried.empty() ? How::recorded : How::fetched;
 }
 
 Refusal Hub::Impl::absence_of(const Asked& asked) {
-    if (recorded_.find_any(asked.kind, asked.name))
+    if (known_.is_recorded(asked.kind, asked.name))
         return {404, "RevisionNotFound",
                 fmt::format("revision {} of {} is not in the lock", asked.revision,
                             title_of(asked.kind, asked.name))};
@@ -332,7 +289,7 @@ Hub::Impl::Outcome Hub::Impl::outcome_of(Job& job) {
         default:
             break;
     }
-    Repository* repository = find(asked);
+    Repository* repository = known_.find(asked.kind, asked.name, asked.revision);
     // Absent when it was recorded: it may have come since.
     const bool asks_again = repository && repository->is_absent() && !repository->is_generated &&
                             settings_.mode == Mode::record && job.tried.empty();
@@ -361,13 +318,7 @@ Hub::Impl::Outcome Hub::Impl::repository_outcome(const Job& job, Repository& rep
     if (asked.route == Route::info) return info_answer(repository, asked);
     if (asked.route == Route::tree) return tree_answer(repository, asked);
     if (asked.route == Route::paths) return paths_answer(repository, asked);
-    if (asked.route == Route::refs) {
-        std::vector<const Repository*> entries;
-        for (const Catalog* catalog : {&recorded_, &made_})
-            for (const Repository* one : catalog->find_all(repository.kind, repository.name))
-                if (one->name == repository.name) entries.push_back(one);
-        return refs_answer(entries);
-    }
+    if (asked.route == Route::refs) return refs_answer(known_.entries_of(repository));
     if (asked.name != repository.name && asked.route == Route::file)
         return redirect_to(resolve_path(repository, asked.revision, asked.path));
     return file_outcome(job, repository);
@@ -421,8 +372,7 @@ Hub::Impl::Outcome Hub::Impl::file_outcome(const Job& job, const Repository& rep
 
 Hub::Impl::Outcome Hub::Impl::address_outcome(const Job& job) {
     const std::string& url = job.asked.url;
-    const Address* address = recorded_.find_address(url);
-    if (!address) address = made_.find_address(url);
+    const Address* address = known_.find_address(url);
     if (!address) {
         Need need;
         need.what = Need::What::address;
@@ -444,15 +394,18 @@ Hub::Impl::Outcome Hub::Impl::address_outcome(const Job& job) {
     return response;
 }
 
-http::Response Hub::Impl::content_answer(const Job& job, const std::string& sha256,
-                                         std::uint64_t size, http::ServedFile file,
-                                         const Entry& entry) {
+Hub::Impl::Outcome Hub::Impl::content_answer(const Job& job, const std::string& sha256,
+                                             std::uint64_t size, http::ServedFile file,
+                                             const Entry& entry) {
     const bool is_head = job.request.method == http::Method::head;
     if (is_head) {
         journal_.add(entry);
         file.open = [size](http::ByteRange range) { return http::no_body(range.size); };
         return http::file_response(job.request, std::move(file));
     }
+    const auto range = http::range_of(job.request.range, size);
+    if (range && range->size != size && !job.is_checked && blobs_->needs_check(sha256, size))
+        return Unchecked{sha256, size};
     const auto damaged = [this, entry](const std::string& why) {
         Entry bad = entry;
         bad.how = How::damaged;

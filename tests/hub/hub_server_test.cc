@@ -206,6 +206,32 @@ TEST_F(HubServer, WithholdsTheEndOfLargeDamagedContent) {
     EXPECT_EQ(hub->stop().problems.size(), 1U);
 }
 
+// A part says nothing about the rest: the whole is hashed before the first one goes out.
+TEST_F(HubServer, ChecksLargeContentBeforeItsFirstPart) {
+    Repository one;
+    one.name = "org/large";
+    one.revisions = {"main"};
+    one.commit = std::string(40, 'b');
+    std::string text(17 << 20, 'x');
+    add(one, "large.bin", text, true);
+    const fs::path blob = tree.root() / "store/blobs" / sha256_of(text);
+    add(one, "right.bin", text + "y", true);
+    catalog.merge(one);
+    text[5] = 'y';
+    tree.write(blob, text);
+    start();
+    for (int i = 0; i < 2; ++i)
+        EXPECT_THAT(get("/org/large/resolve/main/large.bin", "Range: bytes=17000000-17000009\r\n"),
+                    StartsWith("HTTP/1.1 500"));
+    const std::string right = "/org/large/resolve/main/right.bin";
+    EXPECT_EQ(body(get(right, "Range: bytes=17825790-17825792\r\n")), "xxy");
+    // Not again, until the file changes.
+    text[5] = 'x';
+    tree.write(tree.root() / "store/blobs" / sha256_of(text + "y"), text + "z");
+    EXPECT_THAT(get(right, "Range: bytes=0-9\r\n"), StartsWith("HTTP/1.1 500"));
+    EXPECT_EQ(hub->stop().problems.size(), 2U);
+}
+
 TEST_F(HubServer, LivesThroughHostileBytes) {
     start();
     const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n";

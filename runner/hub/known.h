@@ -1,0 +1,53 @@
+// Repositories and addresses that one hub knows: those of its lock, and those that were generated
+// in this run. Takes what a source gave, and writes the lock soon after it changed. Of one thread
+// at a time. Not for how either is found again (model.h), nor for answers (hub.cc).
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/base/error.h"
+#include "runner/hub/hub.h"
+#include "runner/hub/journal.h"
+#include "runner/hub/model.h"
+#include "runner/hub/source.h"
+
+namespace compat::hub {
+
+class Known {
+  public:
+    Known(fs::path lock, bool records, Journal& journal)
+        : lock_(std::move(lock)), records_(records), journal_(journal) {}
+
+    // Reads the lock, if there is one. Errors: suite, io.
+    [[nodiscard]] Expected<void> open();
+
+    // What was recorded goes before what was generated.
+    [[nodiscard]] Repository* find(Kind kind, std::string_view name, std::string_view revision);
+    [[nodiscard]] const Address* find_address(const std::string& key) const;
+    // Of all revisions.
+    [[nodiscard]] std::vector<const Repository*> entries_of(const Repository& repository) const;
+    [[nodiscard]] bool is_recorded(Kind kind, std::string_view name) const;
+
+    void add(const Need& need, Got& got);
+
+    // Where it changed, and a moment ago.
+    void write_soon();
+    void write_last();
+
+  private:
+    void add_absent(const Need& need, const Got& got);
+    void write();
+
+    fs::path lock_;
+    bool records_;
+    Journal& journal_;  // of problems
+    Catalog recorded_, made_;
+    std::string on_disk_;  // which file it was
+    bool is_older_ = false;
+    std::chrono::steady_clock::time_point older_since_;
+};
+
+}  // namespace compat::hub

@@ -4,10 +4,12 @@ import http.server
 import importlib.util
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
 import threading
+import urllib.parse
 
 import pytest
 
@@ -25,15 +27,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = self.path.encode()
         self.server.asked.append((self.command, self.path))
-        self.send_response(404 if "missing" in self.path else 200)
+        moved = re.search("/moved-to/(.*)", self.path)
+        self.send_response(404 if "missing" in self.path else 307 if moved else 200)
+        if moved:
+            self.send_header("Location", urllib.parse.unquote(moved[1]))
         self.send_header("Content-Length", str(len(body)))
-        if "made" in self.path:
+        if "made" in self.path and not moved:
             self.send_header("X-Compat-Generated", "1")
+        if "missing" in self.path:
+            self.send_header("X-Compat-Missing", "1")
         self.end_headers()
-        if self.command == "GET":
+        if self.command != "HEAD":
             self.wfile.write(body)
 
     do_HEAD = do_GET
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
 
     def log_message(self, *words):
         pass
@@ -81,6 +92,17 @@ def child(hub, tmp_path):
 def test_which_addresses_lead_to_the_hub(url, moved):
     assert addresses.moved(url, "GET", HUB) == (moved and HUB + moved)
     assert addresses.moved(url, "POST", HUB) is None
+
+
+@pytest.mark.parametrize("url, moved", [
+    ("https://huggingface.co/api/models/org/n/paths-info/main", "/api/models/org/n/paths-info/main"),
+    ("https://hf.co/api/datasets/squad/paths-info/main?x=1", "/api/datasets/squad/paths-info/main?x=1"),
+    *[(url, None) for url in ("https://huggingface.co/api/models/org/n/commit/main", "https://huggingface.co/org/n/paths-info/main",
+                              "https://huggingface.co/api/repos/create", "https://example.org/api/models/org/n/paths-info/main",
+                              "https://huggingface.co/api/models/org/paths-info")]])
+def test_which_questions_are_posted_to_the_hub(url, moved):
+    assert addresses.moved(url, "POST", HUB) == (moved and HUB + moved)
+    assert addresses.moved(url, "PUT", HUB) is None
 
 
 @pytest.mark.parametrize("path, subject", [

@@ -36,11 +36,18 @@ def _is_public(host):
     return "." in name and not name.replace(".", "").isdigit() and name.rpartition(".")[2] not in _PRIVATE
 
 
+def _is_question(path):
+    """Whether a POST there asks for information: which of many paths a repository has."""
+    parts = path.partition("?")[0].strip("/").split("/")
+    return parts[0] == "api" and parts[1] in _KINDS and "paths-info" in parts[3:-1][:2]
+
+
 def moved(url, method, endpoint):
     """The hub's address for `url`; None: it stays. Only reading can be answered from a store."""
-    if method.upper() not in _READING:
-        return None
     scheme, authority, path = _split(url)
+    is_query = method.upper() == "POST" and authority.lower() in _HUB_HOSTS and _is_question(path)
+    if method.upper() not in _READING and not is_query:
+        return None
     if scheme not in _USUAL_PORTS or "@" in authority or "[" in authority:
         return None
     if authority == _TABLES + endpoint.partition("://")[2]:

@@ -143,6 +143,63 @@ def test_each_client_asks_the_hub(child, hub, client):
                      {"test": "a.py::test", "address": "https://images.example.org/cat.jpg", "generated": False}]
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_redirects_are_followed_to_the_hub(child, hub, client):
+    """Also from a server that the test has started."""
+    if not importlib.util.find_spec(client):
+        pytest.skip(f"{client} is not installed")
+    own = f"http://127.0.0.1:{hub.server_port}/own/moved-to/"
+    follows = CLIENTS[client].replace("httpx.get(url)", "httpx.get(url, follow_redirects=True)").replace("httpx2.get(url)", "httpx2.get(url, follow_redirects=True)")
+    out, notes = child(f"{follows}\nfor to in ('https%3A//images.example.org/cat.jpg', '/org/made/resolve/main/a'): print(get({own!r} + to))\n"
+                       "print(get('https://huggingface.co/old/resolve/main/moved-to//org/made/resolve/main/b'))")
+    assert out.split() == ["/_url/https/images.example.org/cat.jpg", "/org/made/resolve/main/a", "/org/made/resolve/main/b"]
+    # urllib knows the last answer alone, and says that it is the old name's.
+    assert {note.get("repository", note.get("address")) for note in notes if note["generated"]} - {"models/old"} == {"models/org/made"}
+    assert "https://images.example.org/cat.jpg" in [note.get("address") for note in notes]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_the_hub_lacks_is_noted_for_the_test(child, client):
+    if not importlib.util.find_spec(client):
+        pytest.skip(f"{client} is not installed")
+    _, notes = child(CLIENTS[client] + "\nfor url in ('https://huggingface.co/org/missing/resolve/main/c.json', 'https://images.example.org/missing.jpg'):\n"
+                     "    try: get(url)\n    except Exception: pass")
+    assert notes == [{"test": "a.py::test", "repository": "models/org/missing", "generated": False, "missing": True},
+                     {"test": "a.py::test", "address": "https://images.example.org/missing.jpg", "generated": False, "missing": True}]
+
+
+def test_fsspec_reads_from_the_hub(child, hub):
+    """Over aiohttp: sizes by HEAD, a block by its range, and what a session completes."""
+    if not (importlib.util.find_spec("aiohttp") and importlib.util.find_spec("fsspec")):
+        pytest.skip("aiohttp or fsspec is not installed")
+    out, notes = child("""
+        import aiohttp, asyncio, fsspec
+        url = "https://images.example.org/cats%20and/made.jpg"
+        print(fsspec.open(url).open().read().decode())
+        fs = fsspec.filesystem("https")
+        print(fs.cat(url).decode(), fs.size(url), fs.exists(url), fs.exists("https://images.example.org/missing.jpg"))
+        async def based():
+            async with aiohttp.ClientSession(base_url="https://huggingface.co", raise_for_status=True) as session:
+                async with session.get("/org/made/resolve/main/c") as answer: print(await answer.text())
+                try: await session.get("/org/missing/resolve/main/c")
+                except aiohttp.ClientResponseError as error: print(error.status)
+        asyncio.run(based())
+        """)
+    path = "/_url/https/images.example.org/cats%20and/made.jpg"
+    assert out.split() == [path, path, str(len(path)), "True", "False", "/org/made/resolve/main/c", "404"]
+    assert {"test": "a.py::test", "repository": "models/org/made", "generated": True} in notes
+    assert [note.get("address", note.get("repository")).rpartition("/")[2] for note in notes if "missing" in note] == ["missing.jpg", "missing"]
+
+
+def test_questions_with_a_body_reach_the_hub(child, hub):
+    out, _ = child("""
+        import urllib.request as u
+        print(u.urlopen("https://huggingface.co/api/datasets/org/n/paths-info/main", b"paths=a").read().decode())
+        """)
+    assert out.split() == ["/api/datasets/org/n/paths-info/main"]
+    assert hub.asked == [("POST", "/api/datasets/org/n/paths-info/main")]
+
+
 def test_an_answer_says_the_address_that_was_asked_for(child):
     if not importlib.util.find_spec("requests"):
         pytest.skip("requests is not installed")

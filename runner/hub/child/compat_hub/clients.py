@@ -193,6 +193,9 @@ class _Patches:
         _replace(module.AsyncClient, "_send_single_request", make_async)
 
     def aiohttp(self, module):
+        """The first address before cookies and proxies are chosen for it; those of redirects, and those that
+        a session completes, when their request is made."""
+
         def make(original):
             async def request(session, method, str_or_url, *args, **kwargs):
                 url = self._moved(str(str_or_url), method) if not kwargs.get("proxy") else None
@@ -201,13 +204,29 @@ class _Patches:
                     # Quoted already, if it was an object.
                     is_text = isinstance(str_or_url, str)
                     sent = url if is_text else type(str_or_url)(url, encoded=True)
-                answer = await original(session, method, sent, *args, **kwargs)
-                self._answered(str(sent), answer)
+                try:
+                    answer = await original(session, method, sent, *args, **kwargs)
+                except module.ClientResponseError as error:
+                    self._answered(str(error.request_info.real_url), error)
+                    raise
+                for one in (*answer.history, answer):
+                    self._answered(str(one.url), one)
                 return answer
 
             return request
 
+        def make_one(original):
+            def start(request, method, url, *args, **kwargs):
+                is_proxied = kwargs.get("proxy") is not None and not kwargs.get("trust_env")
+                moved = self._moved(str(url), method) if not is_proxied else None
+                if moved is not None:
+                    url, kwargs["proxy"] = type(url)(moved, encoded=True), None
+                return original(request, method, url, *args, **kwargs)
+
+            return start
+
         _replace(module.ClientSession, "_request", make)
+        _replace(module.ClientRequest, "__init__", make_one)
 
 
 def _pytest_fixtures(module):

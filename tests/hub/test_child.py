@@ -318,6 +318,84 @@ def test_tests_of_a_class_share_what_its_set_up_used(child, tmp_path):
                     "test_it.py::B::test_c": {"broken"}}
 
 
+KEPT = """
+    import functools, logging, unittest, urllib.request
+    from tests import loading
+    log = logging.getLogger("it")
+    def read(name): return [urllib.request.urlopen(f"https://huggingface.co/org/{name}/resolve/main/c").read()]
+    class Model:
+        def __init__(self, name): self.data = read(name)
+    class Loader:
+        def __init__(self): self.model = None
+        def get(self):
+            if self.model is None: self.model = Model("made-in-an-object")
+            return self.model
+    loader, shared = Loader(), None
+    @functools.lru_cache(None)
+    def cached(): return Model("made-cached")
+    def in_global():
+        global shared
+        if shared is None: shared = Model("made-in-a-global")
+    class A(unittest.TestCase):
+        counter = 0
+        def model(self):
+            if not hasattr(type(self), "_model"): type(self)._model = Model("made-in-a-class")
+        def test_a1(self): Model("made-alone"); A.counter += 1; log.debug("a package's cache")
+        def test_a2(self): self.model()
+        def test_a3(self): pass
+    class B(unittest.TestCase):
+        def test_b1(self): pass
+        def test_b2(self): cached()
+        def test_b3(self): in_global(); cached()
+        def test_b4(self): loader.get()
+        def test_b5(self): loading.in_table()
+        def test_b6(self): pass
+    """
+IN_TABLE = """
+    import urllib.request
+    table = {}
+    def in_table():
+        table["x"] = [urllib.request.urlopen(f"https://huggingface.co/org/made-in-a-table/resolve/main/c").read()]
+    """
+
+
+@pytest.mark.parametrize("framework", ["unittest", "pytest"])
+def test_later_tests_use_what_outlives_the_one_that_loaded_it(child, tmp_path, framework):
+    """A class's attribute: tests of the class. What a test has for itself: nobody else."""
+    (tmp_path / "tests").mkdir()
+    for name, text in {"test_it.py": KEPT, "loading.py": IN_TABLE, "__init__.py": ""}.items():
+        (tmp_path / "tests" / name).write_text(textwrap.dedent(text))
+    harness = CHILD.parents[1] / "harness/main.py"
+    child(None, str(harness), "--framework", framework, "--module", "tests/test_it.py", "--root", str(tmp_path), "--events",
+          str(tmp_path / "events"), COMPAT_HUB_TEST="")
+    used = {}
+    for line in (tmp_path / "notes").read_text().splitlines():
+        note = json.loads(line)
+        used.setdefault(note["test"].rpartition("::")[2], set()).add(note["repository"].partition("made-")[2])
+    later = [{"cached"}, {"cached", "in-a-global"}, {"cached", "in-a-global", "in-an-object"},
+             {"cached", "in-a-global", "in-an-object", "in-a-table"}]
+    assert used == {"test_a1": {"alone"}, "test_a2": {"in-a-class"}, "test_a3": {"in-a-class"},
+                    **{f"test_b{n}": things for n, things in enumerate([*later, later[-1]], 2)}}
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("xdist"), reason="pytest-xdist is not installed")
+@pytest.mark.parametrize("options", [{"PYTEST_ADDOPTS": "-n 2"}, {"PYTEST_ADDOPTS": "-p xdist.plugin -n 2", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}],
+                         ids=["one process", "workers"])
+def test_tests_of_workers_are_noted(child, tmp_path, options):
+    """The harness turns workers off where it knows the plugin by its usual name."""
+    (tmp_path / "test_it.py").write_text(textwrap.dedent("""
+        import os, pytest, urllib.request
+        def read(name): return urllib.request.urlopen(f"https://huggingface.co/org/{name}/resolve/main/c").read()
+        @pytest.mark.parametrize("n", range(4))
+        def test_it(n): read(f"made-{n}")
+        """))
+    harness = CHILD.parents[1] / "harness/main.py"
+    child(None, str(harness), "--framework", "pytest", "--module", "test_it.py", "--root", str(tmp_path), "--events",
+          str(tmp_path / "events"), COMPAT_HUB_TEST="", **options)
+    found = {(note["test"], note["repository"]) for note in map(json.loads, (tmp_path / "notes").read_text().splitlines())}
+    assert found == {(f"test_it.py::test_it[{n}]", f"models/org/made-{n}") for n in range(4)}
+
+
 def test_a_fork_server_serves_more_tests_than_the_one_that_started_it(child, tmp_path):
     (tmp_path / "prog.py").write_text(textwrap.dedent("""
         import multiprocessing, os, urllib.request

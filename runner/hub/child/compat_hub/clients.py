@@ -63,8 +63,13 @@ class _Patches:
             return
         try:
             subject = addresses.subject(url[len(self._endpoint) :])
-            if subject is not None and getattr(answer, status) < 400:
-                notes.note(*subject, answer.headers.get("X-Compat-Generated") is not None)
+            if subject is None:
+                return
+            if answer.headers.get("X-Compat-Missing") is not None:
+                notes.note(*subject, "missing")
+            elif getattr(answer, status) < 400:
+                is_made = answer.headers.get("X-Compat-Generated") is not None
+                notes.note(*subject, "generated" if is_made else "recorded")
         except Exception:
             pass
 
@@ -101,7 +106,11 @@ class _Patches:
                         sent.full_url = url
                     else:
                         url = fullurl.full_url
-                answer = original(opener, sent, *args, **kwargs)
+                try:
+                    answer = original(opener, sent, *args, **kwargs)
+                except module.HTTPError as error:
+                    self._answered(url, error)
+                    raise
                 self._answered(url, answer)
                 return answer
 

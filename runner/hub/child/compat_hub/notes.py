@@ -1,5 +1,6 @@
 """Notes which test used what the hub has made up, a line each in the attempt's hub record:
-{"test": id, "repository": "models/org/name", "generated": true}. Once per test and thing.
+{"test": id, "repository": "models/org/name", "generated": true}, or "missing": true for what the hub could
+not give. Once per test and thing.
 
 A test uses something by an answer of the hub that says so, or by opening a file of a client's cache:
 the commit of a generated repository begins with "generated" in hexadecimal, and it stands in the
@@ -13,14 +14,15 @@ _RECORD, _TEST = "COMPAT_HUB_RECORD", "COMPAT_HUB_TEST"
 _MARK = "/67656e657261746564"  # "generated"; after a slash a commit of 40 digits
 _MOST = 20000  # notes of a process: a test may ask for any number of names
 
-_open, _write, _close, _environ = os.open, os.write, os.close, os.environ
+_open, _send, _close, _environ = os.open, os.write, os.close, os.environ
 
 # Kept here, because tests replace variables of the process; those are for the processes it starts.
-_now = {"test": None, "record": None}
+_now = {"test": None, "record": None, "root": None}
 _seen = set()
 _waiting = []  # lines of a process that has no record of its own: the zygote
 _fixtures = []  # what was used while each of the fixtures that are being set up runs
 _shared = set()  # what the next test uses, because the set-up of its class did
+_kept = []  # (thing, names of classes or None): left behind by an earlier test
 
 
 def begin(test):
@@ -30,19 +32,34 @@ def begin(test):
     except ValueError:  # an encoding without these letters
         _environ.pop(_TEST, None)
     _now["record"] = _environ.get(_RECORD) or _now["record"]
+    if _now["root"] is None:
+        _now["root"] = _folder()
     if _waiting:
         _append()
     give_shared(test)
     _shared.clear()
+    parts = test.split("::")
+    for thing, names in _kept:
+        if names is None or not names.isdisjoint(parts):
+            _write(test, thing)
+
+
+def _folder():
+    """The suite's, before a test enters another."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def give_shared(test):
     for thing in list(_shared):
-        _note_for(test, thing)
+        _write(test, thing)
 
 
 def end(test):
     if _now["test"] == test:
+        _keep_later()
         _now["test"] = None
         _environ.pop(_TEST, None)
 
@@ -57,31 +74,52 @@ def _is_fork_server():
     return any("multiprocessing.forkserver import" in word for word in getattr(sys, "orig_argv", ()))
 
 
-def note(kind, name, generated):
-    """Note that the current test uses something. Never raises: the test goes on without the hub's
-    record."""
-    thing = (kind, name, bool(generated))
+def _keep_later():
+    try:
+        from compat_hub import kept
+
+        _kept.extend(one for one in kept.settle() if one not in _kept)
+    except Exception:
+        pass
+
+
+def note(kind, name, how):
+    """Note that the current test uses something that is "generated", "recorded" or "missing". Never
+    raises: the test goes on without the hub's record."""
+    thing = (kind, name, how)
     test = _test()
     if _fixtures:
         _fixtures[-1].add(thing)
         if test is None:  # its tests are noted, not all of the module
             return
-    _note_for(test, thing)
+    if _write(test, thing) and test is not None and test == _now["test"] and how == "generated" and not _fixtures:
+        try:
+            from compat_hub import kept
+
+            if kept.watch(thing, _now["root"]):
+                _kept.append((thing, None))
+        except Exception:
+            pass
 
 
-def _note_for(test, thing):
+def _write(test, thing):
+    """Whether it is the first time."""
     key = (test,) + thing
     if key in _seen or len(_seen) >= _MOST:
-        return
+        return False
     _seen.add(key)
     try:
         import json
 
-        kind, name, generated = thing
-        _waiting.append(json.dumps({"test": test, kind: name, "generated": generated}).encode() + b"\n")
+        kind, name, how = thing
+        line = {"test": test, kind: name, "generated": how == "generated"}
+        if how == "missing":
+            line["missing"] = True
+        _waiting.append(json.dumps(line).encode() + b"\n")
         _append()
     except Exception:
         pass
+    return True
 
 
 def _append():
@@ -96,7 +134,7 @@ def _append():
     except OSError:
         return
     try:
-        _write(file, b"".join(lines))
+        _send(file, b"".join(lines))
     except OSError:
         pass
     finally:
@@ -121,7 +159,7 @@ class Fixture:
 
     def _give(self):
         for thing in list(self._known):
-            _note_for(_test(), thing)
+            _write(_test(), thing)
 
 
 class SetUpOfClass(Fixture):
@@ -148,7 +186,7 @@ def _note_file(path):
     parts = path.split("/")
     for at in range(1, len(parts)):
         if len(parts[at]) == 40 and parts[at].startswith(_MARK[1:]):
-            return note("repository", _owner(parts[:at]), True)
+            return note("repository", _owner(parts[:at]), "generated")
 
 
 def _owner(folders):

@@ -7,8 +7,11 @@ are: its answers are for the addresses that it knows.
 
 import copy
 import functools
+import os
 
 from compat_hub import addresses, notes
+
+_MODULE = "COMPAT_HUB_MODULE"  # for workers of pytest-xdist
 
 
 def patches(endpoint):
@@ -26,6 +29,7 @@ def patches(endpoint):
         "aiohttp.client": made.aiohttp,
         "_pytest.fixtures": _pytest_fixtures,
         "unittest.suite": _unittest_suites,
+        "_pytest.runner": _pytest_workers,
         "_compat_harness.recorder": _harness_recorder,
     }
 
@@ -271,7 +275,36 @@ def _unittest_suites(module):
     _replace(module.TestSuite, "_handleClassSetUp", make)
 
 
+def _pytest_workers(module):
+    """Tests that a worker of pytest-xdist runs have their ids from the harness, which is in another process."""
+
+    def make(original):
+        def protocol(item, *args, **kwargs):
+            path, module_path = item.nodeid.partition("::"), os.environ.get(_MODULE)
+            # The harness writes other letters otherwise in an id.
+            is_plain = path[2].isprintable() and "0x" not in path[2]
+            if "PYTEST_XDIST_WORKER" not in os.environ or not module_path or not path[1] or not is_plain:
+                return original(item, *args, **kwargs)
+            test = module_path + "::" + path[2]
+            notes.begin(test)
+            try:
+                return original(item, *args, **kwargs)
+            finally:
+                notes.end(test)
+
+        return protocol
+
+    _replace(module, "runtestprotocol", make)
+
+
 def _harness_recorder(module):
+    def make_init(original):
+        def init(recorder, *args, **kwargs):
+            original(recorder, *args, **kwargs)
+            os.environ[_MODULE] = recorder.module
+
+        return init
+
     def make_start(original):
         def start(recorder, case):
             notes.begin(case.id)
@@ -290,5 +323,6 @@ def _harness_recorder(module):
 
         return end
 
+    _replace(module.Recorder, "__init__", make_init)
     _replace(module.Recorder, "start", make_start)
     _replace(module.Recorder, "end", make_end)

@@ -20,12 +20,15 @@ constexpr std::size_t kFolderBytes = 8 << 20;  // a path of 1 KiB may have 500 f
 constexpr std::string_view kJson = "application/json; charset=utf-8";
 constexpr std::string_view kDate = "2020-01-01T00:00:00.000Z";  // where nothing else is known
 
-void mark(const Repository& repository, http::Response& response) {
-    if (repository.is_generated) response.headers.emplace_back("X-Compat-Generated", "1");
-}
-
 http::Response json_answer(const json& value) {
     return {200, std::string(kJson), http::text_body(json_text(value))};
+}
+
+http::Response answer_about(const Repository& repository, const json& value) {
+    http::Response response = json_answer(value);
+    response.headers.emplace_back("X-Repo-Commit", repository.commit);
+    if (repository.is_generated) response.headers.emplace_back("X-Compat-Generated", "1");
+    return response;
 }
 
 json lfs_of(const File& file) {
@@ -132,10 +135,7 @@ http::Response info_answer(const Repository& repository, const Asked& asked) {
     if (repository.kind == Kind::model) info["modelId"] = repository.name;
     if (!info.contains("author") && repository.name.find('/') != std::string::npos)
         info["author"] = repository.name.substr(0, repository.name.find('/'));
-    http::Response response = json_answer(info);
-    response.headers.emplace_back("X-Repo-Commit", repository.commit);
-    mark(repository, response);
-    return response;
+    return answer_about(repository, info);
 }
 
 http::Response tree_answer(const Repository& repository, const Asked& asked) {
@@ -151,10 +151,7 @@ http::Response tree_answer(const Repository& repository, const Asked& asked) {
     for (const auto& [path, file] : repository.files)
         if (is_listed(path, asked.path, asked.recursive))
             entries.push_back(file_entry(repository, file, asked.expand));
-    http::Response response = json_answer(entries);
-    response.headers.emplace_back("X-Repo-Commit", repository.commit);
-    mark(repository, response);
-    return response;
+    return answer_about(repository, entries);
 }
 
 http::Response paths_answer(const Repository& repository, const Asked& asked) {
@@ -167,10 +164,7 @@ http::Response paths_answer(const Repository& repository, const Asked& asked) {
         else if (folders.contains(path))
             entries.push_back(folder_entry(repository, path, asked.expand));
     }
-    http::Response response = json_answer(entries);
-    response.headers.emplace_back("X-Repo-Commit", repository.commit);
-    mark(repository, response);
-    return response;
+    return answer_about(repository, entries);
 }
 
 http::Response refs_answer(const std::vector<const Repository*>& entries) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -164,20 +165,10 @@ void Generator::get(const Need& need, Done done) {
 void Generator::get_cached_or_made(const Need& need, const std::string& generator,
                                    const Done& done) {
     const std::string cached = cached_file(generator, need);
-    const auto text = read_file(FileBelow(blobs_.store(), cached));
-    if (text && !json_nests_deeper(*text)) {
-        const json result = json::parse(*text, nullptr, false);
-        bool is_complete = result.is_object();
-        if (is_complete)
-            for (const json& one : result.value("files", json::array())) {
-                const auto file = file_of(one);
-                is_complete = is_complete && file && blobs_.has(file->sha256, file->size);
-            }
-        if (is_complete) {
-            std::error_code unknown;  // `hub prune` deletes what was not used for long
-            fs::last_write_time(blobs_.store() / cached, fs::file_time_type::clock::now(), unknown);
-            return done(made_of(need, result));
-        }
+    if (const auto result = read_cached(need, cached)) {
+        std::error_code unknown;  // `hub prune` deletes what was not used for long
+        fs::last_write_time(blobs_.store() / cached, fs::file_time_type::clock::now(), unknown);
+        return done(made_of(need, *result));
     }
     const bool has_file = need.what != Need::What::address && !need.path.empty();
     client_.ask({{"kind", kind_of(need)},
@@ -188,6 +179,25 @@ void Generator::get_cached_or_made(const Need& need, const std::string& generato
                     done(answer ? keep(need, *answer, cached)
                                 : Got{kUnavailable, "", answer.error().message});
                 });
+}
+
+// What is damaged, or has content that the store lacks, is made again and takes its place.
+std::optional<json> Generator::read_cached(const Need& need, const std::string& cached) const {
+    const auto text = read_file(FileBelow(blobs_.store(), cached));
+    if (!text || json_nests_deeper(*text)) return {};
+    json result = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (!result.is_object() || result.value("format", json()) != json(kCacheFormat) ||
+        result.value("kind", json()) != json(kind_of(need)) ||
+        result.value("name", json()) != json(subject_of(need)))
+        return {};
+    if (!words_in(result, "missing").empty()) return result;
+    const json files = result.value("files", json());
+    const bool has_all = files.is_array() && !files.empty() &&
+                         std::all_of(files.begin(), files.end(), [&](const json& one) {
+                             const auto file = file_of(one);
+                             return file && blobs_.has(file->sha256, file->size);
+                         });
+    return has_all ? std::optional(std::move(result)) : std::nullopt;
 }
 
 Got Generator::keep(const Need& need, const json& answer, const std::string& cached) {

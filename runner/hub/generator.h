@@ -23,6 +23,8 @@ class Generator : public Source {
 
   private:
     void get_cached_or_made(const Need& need, const std::string& generator, const Done& done);
+    [[nodiscard]] std::optional<nlohmann::json> read_cached(const Need& need,
+                                                            const std::string& cached) const;
     [[nodiscard]] Got keep(const Need& need, const nlohmann::json& answer,
                            const std::string& cached);
     [[nodiscard]] Expected<nlohmann::json> keep_files(const nlohmann::json& answer);

@@ -175,6 +175,7 @@ Summary Hub::Impl::stop() {
 void Hub::Impl::answer(http::Request request, const http::Respond& respond) {
     auto job = std::make_shared<Job>();
     job->asked = route_of(request);
+    job->asked.url = mask_own_secrets(job->asked.url);
     job->request = std::move(request);
     job->respond = respond;
     const std::lock_guard lock(mutex_);

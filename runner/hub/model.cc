@@ -6,6 +6,8 @@
 #include <array>
 
 #include "runner/base/names.h"
+#include "runner/base/secrets.h"
+#include "runner/hub/digest.h"
 
 namespace compat::hub {
 
@@ -65,6 +67,44 @@ bool is_secret_parameter(std::string_view parameter) {
                        });
 }
 
+// Parameters whose values say what is wanted: which data, picture or form of it.
+constexpr std::array<std::string_view, 36> kPlainParameters{
+    "auto",   "config", "crop",   "dataset", "download", "dl",     "ext",     "file", "filename",
+    "fit",    "fm",     "format", "full",    "h",        "height", "id",      "lang", "length",
+    "limit",  "name",   "offset", "page",    "path",     "q",      "quality", "raw",  "revision",
+    "search", "size",   "sort",   "split",   "type",     "v",      "version", "w",    "width"};
+constexpr std::size_t kPlainBytes = 64, kDigestDigits = 16;
+constexpr std::string_view kDigestMark = "sha256-";
+
+bool is_plain_value(std::string_view value) {
+    constexpr std::string_view kLetters =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~/+,-%";
+    // "%3": an address in it, which may have a query of its own.
+    return value.size() <= kPlainBytes && value.find_first_not_of(kLetters) == value.npos &&
+           value.find("%3") == value.npos && mask_own_secrets(value) == value;
+}
+
+bool is_digest(std::string_view value) {
+    return value.starts_with(kDigestMark) &&
+           is_hex(value.substr(kDigestMark.size()), kDigestDigits);
+}
+
+// Nobody knows all names that hosts give to secrets: of other values the digest stays, which tells
+// addresses apart.
+std::string kept_parameter(std::string_view parameter) {
+    const std::size_t equals = std::min(parameter.find('='), parameter.size());
+    const std::string_view name = parameter.substr(0, equals);
+    const std::string_view value = parameter.substr(std::min(equals + 1, parameter.size()));
+    const bool has_name = equals < parameter.size();
+    const bool is_known = std::find(kPlainParameters.begin(), kPlainParameters.end(),
+                                    lower(name)) != kPlainParameters.end();
+    if (is_digest(has_name ? value : name) || (is_known && is_plain_value(value)))
+        return std::string(parameter);
+    const std::string digest(sha256_of(has_name ? value : name).substr(0, kDigestDigits));
+    if (!has_name) return std::string(kDigestMark) + digest;
+    return fmt::format("{}={}{}", is_plain_value(name) ? name : "x", kDigestMark, digest);
+}
+
 std::string kept_query(std::string_view query) {
     std::string kept;
     while (!query.empty()) {
@@ -73,7 +113,7 @@ std::string kept_query(std::string_view query) {
         query.remove_prefix(std::min(end + 1, query.size()));
         if (parameter.empty() || is_secret_parameter(parameter)) continue;
         kept += kept.empty() ? '?' : '&';
-        kept += parameter;
+        kept += kept_parameter(parameter);
     }
     return kept;
 }

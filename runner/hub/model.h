@@ -69,7 +69,8 @@ struct Address {
 [[nodiscard]] bool is_path(std::string_view path);
 
 // How an address is stored and found again: without a fragment, user and password, and without the
-// parameters of its query that sign it or hold a secret. Empty: it is no http(s) address, or longer
+// parameters of its query that sign it or hold a secret. Values of parameters that are not known to
+// be harmless are digests. Empty: it is no http(s) address, or longer
 // than 4 KiB.
 [[nodiscard]] std::string address_key(std::string_view url);
 

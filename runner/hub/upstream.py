@@ -62,7 +62,8 @@ def clean(text, most=300):
     """Bytes or text from elsewhere as one line of printable ASCII, without what looks like a token or signs an address."""
     if isinstance(text, bytes):
         text = text.decode("ascii", "replace")
-    text = re.sub(r"(https?://[^\s?\"'<>]+)\?[^\s\"'<>]*", r"\1", str(text)[:4 * most])
+    text = re.sub(r"(https?://)[^\s/?#\"'<>]*@", r"\1", str(text)[:4 * most])
+    text = re.sub(r"(https?://[^\s?\"'<>]+)\?[^\s\"'<>]*", r"\1", text)
     text = re.sub(r"(?i)(bearer|basic)\s+\S+", r"\1 <set>", text)
     text = re.sub(r"\b(hf|api|sk|ghp)_[A-Za-z0-9_]{8,}|\b[A-Za-z0-9+/_-]{40,}", "<set>", text)
     return re.sub(r"[^ -~]+", " ", text)[:most].strip()

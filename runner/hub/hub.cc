@@ -169,6 +169,7 @@ Summary Hub::Impl::stop() {
     if (thread_.joinable()) thread_.join();
     const std::lock_guard lock(mutex_);
     known_.write_last();
+    journal_.finish();
     return journal_.summary();
 }
 

@@ -1,11 +1,16 @@
 // Says what was asked of a hub and how it was answered: lines of hub.jsonl
-// (docs/reference/file-formats.md) and the summary of the run. Not for the answers (hub.cc).
+// (docs/reference/file-formats.md) and the summary of the run, which can be read again from these
+// lines if the run was killed. Not for the answers (hub.cc).
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "runner/base/files/file_below.h"
 #include "runner/hub/hub.h"
 #include "runner/hub/source.h"
 
@@ -37,15 +42,23 @@ class Journal {
     // Once for each entry, whose `how` and names tell it from others.
     void add(const Entry& entry);
     void add_problem(std::string name, std::string why);
-    void count_request() { ++summary_.requests; }
-    void count_fetched(std::uint64_t bytes) { summary_.bytes_fetched += bytes; }
+    void count_request();
+    void count_fetched(std::uint64_t bytes);
+    // Writes counts that are not in the log yet.
+    void finish();
     [[nodiscard]] const Summary& summary() const { return summary_; }
 
   private:
+    void write(nlohmann::json line);
+
     fs::path log_;
     Summary summary_;
-    std::set<std::string> seen_;  // SHA-256
-    std::uint64_t bytes_ = 0;     // of the log
+    std::uint64_t new_requests_ = 0, new_bytes_ = 0;  // since the last line
+    std::set<std::string> seen_;                      // SHA-256
+    std::uint64_t bytes_ = 0;                         // of the log
 };
+
+// Of all hubs that wrote to this log; lines that cannot be read are left out. Empty: there is none.
+[[nodiscard]] std::optional<Summary> read_journal(const FileBelow& log);
 
 }  // namespace compat::hub

@@ -17,6 +17,7 @@
 #include "runner/exec/processes.h"
 #include "runner/exec/signals.h"
 #include "runner/run/execute_run.h"
+#include "runner/run/hub/run_hub.h"
 #include "runner/run/run_suite.h"
 #include "runner/run/variables.h"
 
@@ -150,7 +151,8 @@ Expected<ExitCode> continue_run(Expected<OpenRun> opened, const fs::path& result
     execution.resumed = true;
     execution.shard = loaded_run.stored.info.shard;
     if (loaded_run.stored.end) execution.earlier_writes = loaded_run.stored.end->writes;
-    if (loaded_run.stored.end) execution.earlier_hub = loaded_run.stored.end->hub;
+    // A killed runner has stored no end, and reopening a run forgets it.
+    execution.earlier_hub = hub_use_so_far(execution.run.folder);
     execution.seconds_before = loaded_run.stored.duration_s;
     execution.expectations = analysis::expectations_of(loaded_run.stored.info);
     const store::RunInfo& info = loaded_run.stored.info;

@@ -9,6 +9,7 @@
 #include "runner/base/files.h"
 #include "runner/base/isolation/file_tree.h"
 #include "runner/exec/sandbox.h"
+#include "runner/hub/journal.h"
 #include "runner/run/isolation/isolation.h"
 #include "suites/hub_names.h"
 
@@ -19,6 +20,7 @@ using config::Setting;
 namespace {
 
 constexpr const char* kLockFile = "hub.lock.json";
+constexpr const char* kLogFile = "hub.jsonl";
 constexpr const char* kEndpointVariable = "HF_ENDPOINT";
 
 hub::Mode mode_of(const config::Settings& settings) {
@@ -110,8 +112,13 @@ fs::path hub_lock_of(const config::Settings& settings, const suites::Suite& suit
     return fs::absolute(lock).lexically_normal();
 }
 
+std::optional<HubUse> hub_use_so_far(const fs::path& run_folder) {
+    const auto summary = hub::read_journal(FileBelow(run_folder, kLogFile));
+    return summary ? std::optional(use_of(*summary)) : std::nullopt;
+}
+
 RunHub::RunHub(fs::path folder)
-    : home_(folder / "hub-home"), made_(folder / "hub-made"), log_(folder / "hub.jsonl") {}
+    : home_(folder / "hub-home"), made_(folder / "hub-made"), log_(folder / kLogFile) {}
 
 RunHub::~RunHub() {
     static_cast<void>(finish());

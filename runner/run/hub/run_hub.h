@@ -23,6 +23,10 @@ namespace compat::run {
 // project without suite.json in the results, because nothing is written to it unasked.
 [[nodiscard]] fs::path hub_lock_of(const config::Settings& settings, const suites::Suite& suite);
 
+// What hubs of a run did so far, by the log in its folder: also of a runner that was killed. Empty:
+// it had none.
+[[nodiscard]] std::optional<HubUse> hub_use_so_far(const fs::path& run_folder);
+
 class RunHub {
   public:
     // Changes `ready` so that its children ask a hub of their own; does nothing where the setting

@@ -33,6 +33,7 @@ std::pair<OwnWay, OtherWay> fulfilling(const AttributionRule& row) {
         other.generated = true;
     }
     if (row.about == About::of_generated) own.generated = true;
+    if (row.about == About::no_device) own.cause = Cause::hub;
     switch (row.where) {
         case Where::plain_cpu:
             break;
@@ -72,7 +73,7 @@ TEST(AttributionRules, EveryRuleCanMatch) {
         const auto found = attribute(own, {other});
         ASSERT_TRUE(found) << row.id;
         EXPECT_EQ(found->rule, row.id);
-        EXPECT_EQ(found->cause, row.cause.value_or(Cause::suite_error)) << row.id;
+        EXPECT_EQ(found->cause, row.cause.value_or(own.cause)) << row.id;
         EXPECT_EQ(found->run, "run") << row.id;
     }
     EXPECT_TRUE(ids.contains(kRedirectedOnly));
@@ -145,6 +146,26 @@ TEST(Attribute, RefinesTheDiagnosisByWhatOtherWaysShow) {
          {kShimOnCpu, Cause::device_assertion, "device-flag"},
          {{kPlainCpu, passes}},
          Cause::device_assertion,
+         "device-only"},
+        {"the hub was away",
+         {kMac, Cause::hub, "hub-unreachable"},
+         {{kPlainCpu, passes}},
+         Cause::hub,
+         "not-the-device"},
+        {"a file of the machine's is not there",
+         {kMac, Cause::environment, "missing-file"},
+         {{kPlainCpu, passes}},
+         Cause::environment,
+         "not-the-device"},
+        {"the runner broke",
+         {kShimOnCpu, Cause::infrastructure, "harness"},
+         {{kPlainCpu, passes}},
+         Cause::infrastructure,
+         "not-the-device"},
+        {"the code asks for a device that is not there, and not on plain CPU",
+         no_device,
+         {{kPlainCpu, passes}},
+         Cause::environment,
          "device-only"},
         {"another error on plain CPU",
          assertion,

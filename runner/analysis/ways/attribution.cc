@@ -66,6 +66,10 @@ constexpr AttributionRule kAttributions[] = {
      .where = Where::plain_cpu,
      .cause = Cause::shim_defect,
      .words = "passes on plain CPU: fails only with the shim"},
+    {.id = "not-the-device",
+     .about = About::no_device,
+     .where = Where::plain_cpu,
+     .words = "passes on plain CPU, but the failure blames no device: what it names was not there"},
     {.id = "device-only",
      .where = Where::plain_cpu,
      .words = "passes on plain CPU: the device, or the code for it, is the cause"},
@@ -124,6 +128,13 @@ bool blames_something(Cause cause) {
     return std::find(kUnexplained.begin(), kUnexplained.end(), cause) == kUnexplained.end();
 }
 
+// Something was not there that any device needs, which may be there in the other run.
+bool blames_no_device(const OwnWay& own) {
+    const Cause cause = own.without_generated.value_or(own.cause);
+    return cause == Cause::hub || cause == Cause::infrastructure ||
+           (cause == Cause::environment && own.rule != kAbsentDevice);
+}
+
 bool is_about(About about, const OwnWay& own) {
     switch (about) {
         case About::any:
@@ -137,6 +148,8 @@ bool is_about(About about, const OwnWay& own) {
             return own.without_generated.has_value();
         case About::of_generated:
             return own.generated;
+        case About::no_device:
+            return blames_no_device(own);
     }
     return false;
 }

@@ -59,11 +59,13 @@ enum class About {
     shim_alone,     // nothing is simulated, and the diagnosis does not blame a device
     generated,      // what the hub generated is to blame: it needs real weights or data
     of_generated,   // the test used what the hub generated, which may be to blame
+    no_device,      // the diagnosis blames a hub, the machine's set-up or the runner
 };
-inline constexpr std::array<std::string_view, 5> kAboutWords{
+inline constexpr std::array<std::string_view, 6> kAboutWords{
     "any", "a device that is not there",
     "no matter of devices, with the shim on a host without an accelerator",
-    "generated weights or data", "a test that used generated weights or data"};
+    "generated weights or data", "a test that used generated weights or data",
+    "a hub, the machine's set-up or the runner"};
 
 // A row of the table.
 struct AttributionRule {

@@ -46,6 +46,7 @@ inline RunInfo run(const std::string& id, std::int64_t second, const std::string
     info.repeat_of = "first";
     info.column = "mps 15 (simulated)";
     info.isolation = "sandbox";
+    info.hub = "generate";
     info.network = false;
     info.subset = {"tests/test_a.py", "-k", "a or b"};
     info.expectations_file = "/src/alpha/expectations.json";
@@ -155,6 +156,14 @@ inline RunEnd end(std::int64_t second, bool complete = true) {
     e.mismatches = {{"tests/test_a.py", "collected 9, ended 8"}, {"", "sums differ"}};
     e.not_run_reason = "interrupted";
     e.writes = {{"home", 2, 7, {{".cache/x", "new", 7}, {"y", "new", 0}}}};
+    e.hub = HubUse{300,
+                   1 << 20,
+                   12,
+                   2,
+                   1,
+                   {"model org/made", "https://example.org/a.png"},
+                   {{"model org/none", "a test expects that"}},
+                   {{"hub.lock.json", "the disk is full"}}};
     return e;
 }
 

@@ -1,5 +1,5 @@
 // The hub in replay, over real sockets: what is right, what is damaged, and what a hostile test may
-// send. Real clients, recording and generating: tests/e2e/test_hub.py.
+// send. Real clients, recording and generating: tests/e2e/hub.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 """The hub's hook in a process: which addresses lead to the hub, for each client that is installed, and
-which test has used what. Against a server of ours; the hub itself: test_hub.py."""
+which test has used what. Against a server of ours; the hub itself: tests/e2e/hub."""
 import http.server
 import importlib.util
 import json

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 from standins.hub import COMMIT, Repository, StandIn
-from test_hub import SERVER, start  # noqa: F401 (a fixture)
+
+from .helpers import SERVER
 
 PYTHONS = os.environ.get("COMPAT_HUB_PYTHONS", sys.executable).split(":")
 

@@ -23,10 +23,10 @@ bool ran(const CaseRecord& test) {
 void HubUses::Names::add(std::string name) {
     seen.insert(std::hash<std::string>()(name));
     kept.insert(std::move(name));
-    if (kept.size() > kMostGenerated) kept.erase(std::prev(kept.end()));
+    if (kept.size() > kMostHubNames) kept.erase(std::prev(kept.end()));
 }
 
-GeneratedUse HubUses::Names::use() const {
+HubNames HubUses::Names::use() const {
     return {{kept.begin(), kept.end()}, static_cast<std::int64_t>(seen.size())};
 }
 
@@ -42,8 +42,10 @@ HubUses HubUses::parse(const LineSource& lines) {
             diagnose.add(offset, "the line names no repository and no address; skipped");
             return true;
         }
-        if (!flag_at(line, "generated")) return true;
-        Names& of_test = uses.by_test_[string_at(line, "test")];
+        const bool is_missing = flag_at(line, "missing");
+        if (!is_missing && !flag_at(line, "generated")) return true;
+        Names& of_test =
+            (is_missing ? uses.missing_ : uses.generated_)[string_at(line, "test")];
         const std::size_t before = of_test.seen.size();
         of_test.add(std::string(first_bytes(name, kNameBytes)));
         names += of_test.seen.size() - before;
@@ -54,17 +56,21 @@ HubUses HubUses::parse(const LineSource& lines) {
     return uses;
 }
 
+HubNames HubUses::used(const ByTest& by_test, const CaseRecord& test) {
+    Names names;
+    if (const auto own = by_test.find(test.id); own != by_test.end() && !test.id.empty())
+        names = own->second;
+    if (const auto outside = by_test.find(""); outside != by_test.end() && ran(test)) {
+        names.seen.insert(outside->second.seen.begin(), outside->second.seen.end());
+        for (const std::string& name : outside->second.kept) names.add(name);
+    }
+    return names.use();
+}
+
 void HubUses::add_to(std::vector<CaseRecord>& cases) const {
-    const auto outside = by_test_.find("");
     for (CaseRecord& test : cases) {
-        Names names;
-        if (const auto own = by_test_.find(test.id); own != by_test_.end() && !test.id.empty())
-            names = own->second;
-        if (outside != by_test_.end() && ran(test)) {
-            names.seen.insert(outside->second.seen.begin(), outside->second.seen.end());
-            for (const std::string& name : outside->second.kept) names.add(name);
-        }
-        test.generated = names.use();
+        test.generated = used(generated_, test);
+        test.missing = used(missing_, test);
     }
 }
 

@@ -1,6 +1,6 @@
 // <attempt>.hub.jsonl, as the hub's hook in the child writes it (docs/reference/file-formats.md):
-// which repositories and addresses each test used, and which of these the hub made up. Not for
-// what that means for a failure (diagnosis/diagnose.h) or for a reader (runner/analysis/marks.h).
+// which repositories and addresses each test used, which of these the hub made up, and which it
+// could not give. Not for what that means for a failure (diagnosis/diagnose.h) or for a reader (runner/analysis/marks.h).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace compat::parsers {
 
-// The generated things that tests used. Recorded content is as good as the hub's own: nobody asks.
+// Generated and missing things. Recorded content is as good as the hub's own: nobody asks.
 class HubUses {
   public:
     // Any bytes. Never fails; broken lines are diagnostics.
@@ -26,13 +26,17 @@ class HubUses {
 
   private:
     struct Names {
-        std::set<std::string> kept;    // the first in the alphabet, kMostGenerated at most
+        std::set<std::string> kept;    // the first in the alphabet, kMostHubNames at most
         std::set<std::uint64_t> seen;  // checksums of all
 
         void add(std::string name);
-        [[nodiscard]] GeneratedUse use() const;
+        [[nodiscard]] HubNames use() const;
     };
-    std::map<std::string, Names> by_test_;  // "" outside of tests
+    using ByTest = std::map<std::string, Names>;  // "" outside of tests
+
+    [[nodiscard]] static HubNames used(const ByTest& by_test, const CaseRecord& test);
+
+    ByTest generated_, missing_;
     std::vector<Diagnostic> diagnostics_;
 };
 

@@ -119,16 +119,16 @@ struct SubCase {
     friend bool operator==(const SubCase&, const SubCase&) = default;
 };
 
-// Models and data that a hub made up and that a test used: "models/org/name", "datasets/name", or
-// an address (<attempt>.hub.jsonl, docs/reference/file-formats.md).
-struct GeneratedUse {
-    std::vector<std::string> names;  // in the alphabet's order; kMostGenerated at most
+// Models and data that a test got from a hub, or not: "models/org/name", "datasets/name", or an
+// address (<attempt>.hub.jsonl, docs/reference/file-formats.md).
+struct HubNames {
+    std::vector<std::string> names;  // in the alphabet's order; kMostHubNames at most
     std::int64_t count = 0;          // of all
 
     [[nodiscard]] bool any() const { return count > 0; }
-    friend bool operator==(const GeneratedUse&, const GeneratedUse&) = default;
+    friend bool operator==(const HubNames&, const HubNames&) = default;
 };
-inline constexpr std::size_t kMostGenerated = 20;
+inline constexpr std::size_t kMostHubNames = 20;
 
 struct CaseRecord {
     std::string id;    // path::Class::test[params], path = the module run; "#2" for a repeated id
@@ -148,7 +148,8 @@ struct CaseRecord {
     std::optional<Failure> failure;
     std::vector<Failure> also;  // further failures of the same test (a tear-down that broke, too)
     std::vector<SubCase> subcases;
-    GeneratedUse generated;
+    HubNames generated;  // made up by the hub, and used
+    HubNames missing;    // asked for, and the hub could not give it
     // Attempts before this one that a file of results tells of, in order. `split_attempts`
     // (parsers/import/importers.h) makes attempts at the module of them before they are stored.
     std::vector<CaseRecord> earlier;

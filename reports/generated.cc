@@ -28,7 +28,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string describe_generated(const parsers::GeneratedUse& use) {
+std::string describe_names(const parsers::HubNames& use) {
     std::vector<std::string> names;
     for (const std::string& name : use.names)
         names.push_back(fmt::format("{}{}", name.starts_with(kDatasets) ? "the dataset " : "",
@@ -39,7 +39,7 @@ std::string describe_generated(const parsers::GeneratedUse& use) {
     return text;
 }
 
-std::string describe_need(const parsers::GeneratedUse& use) {
+std::string describe_need(const parsers::HubNames& use) {
     std::vector<std::string> weights, data;
     for (const std::string& name : use.names)
         (name.starts_with(kModels) ? weights : data).emplace_back(bare_name(name));
@@ -48,6 +48,10 @@ std::string describe_need(const parsers::GeneratedUse& use) {
     if (!weights.empty() && !data.empty()) text += " and ";
     if (!data.empty()) text += "the real data of " + listed(data);
     return text;
+}
+
+std::string describe_lack(const parsers::HubNames& missing) {
+    return fmt::format("asked for {}, which the hub could not give", describe_names(missing));
 }
 
 bool blames_generated(const std::string& rule) {

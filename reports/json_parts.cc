@@ -125,8 +125,11 @@ void test_members(JsonText& to, const CaseView& c) {
     to.member_or_null("url", c.url);
     to.key("marks");
     to.list(c.marks, [&](const std::string& mark) { to.value(mark); });
-    if (c.generated.any())
-        to.member("generated", Json{{"count", c.generated.count}, {"names", c.generated.names}});
+    const auto add_names = [&](const char* key, const parsers::HubNames& names) {
+        if (names.any()) to.member(key, Json{{"count", names.count}, {"names", names.names}});
+    };
+    add_names("generated", c.generated);
+    add_names("missing", c.missing);
     to.member_or_null("log", c.log);
     to.member("attempts", list_of(c.attempts, attempt_json));
     to.key("subtests");

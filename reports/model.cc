@@ -70,16 +70,24 @@ bool ended_in_order(const ModuleRecord& record) {
     return record.outcome == ModuleOutcome::completed || record.outcome == ModuleOutcome::no_tests;
 }
 
-// But its texts. `to`: a FailureView or a ClusterView. `used`: what its test used.
+struct HubUseOfTest {
+    parsers::HubNames generated, missing;
+};
+
+// But its texts. `to`: a FailureView or a ClusterView. `used`: what its test got from a hub.
 template <class View>
-void set_cause(View& to, const parsers::Failure& failure, const parsers::GeneratedUse& used) {
+void set_cause(View& to, const parsers::Failure& failure, const HubUseOfTest& used) {
     const auto& why = failure.diagnosis;
     if (!why) return;
     to.cause = name_of(why->cause);
     if (why->error_class) to.error_class = name_of(*why->error_class);
     to.confidence = name_of(why->confidence);
     to.rule = why->rule;
-    if (used.any() && blames_generated(why->rule)) to.needs = describe_need(used);
+    const bool blames_hub = why->cause == parsers::Cause::hub;
+    if (used.generated.any() && blames_generated(why->rule))
+        to.needs = describe_need(used.generated);
+    else if (used.missing.any() && blames_hub && !blames_generated(why->rule))
+        to.needs = describe_lack(used.missing);
 }
 
 }  // namespace
@@ -335,22 +343,24 @@ class ModelBuilder::Impl {
         view.pseudo = record.pseudo;
         view.tests = record.tests;
         view.duration_s = record.duration_s;
-        view.generated = used_by(record);
+        const HubUseOfTest used = used_by(record);
+        view.generated = used.generated;
+        view.missing = used.missing;
         const parsers::Location& place = place_of(record, module);
         view.file = links_.shown(place.file);
         view.line = place.line;
         view.url = links_.resolve(place);
         if (record.failure) {
-            view.failure = failure_view(*record.failure, view.generated);
+            view.failure = failure_view(*record.failure, used);
             for (const parsers::Failure& also : record.also)
-                view.failure->also.push_back(failure_view(also, view.generated));
+                view.failure->also.push_back(failure_view(also, used));
         }
         for (const parsers::SubCase& sub : record.subcases) {
             SubtestView& subtest = view.subtests.emplace_back();
             subtest.id = record.id + " " + sub.label;
             subtest.state = sub.state;
             subtest.reason = masked(sub.reason);
-            if (sub.failure) subtest.failure = failure_view(*sub.failure, view.generated);
+            if (sub.failure) subtest.failure = failure_view(*sub.failure, used);
         }
         if (!run_.imported && needs_attention(record.state))
             view.reproduce = record.pseudo ? commands_.of(module_path, module_path, {})
@@ -398,13 +408,14 @@ class ModelBuilder::Impl {
         test.fork_sensitive = verdict.fork_sensitive;
     }
 
-    [[nodiscard]] parsers::GeneratedUse used_by(const CaseRecord& test) const {
-        parsers::GeneratedUse use = test.generated;
-        for (std::string& name : use.names) name = masked(name);
+    [[nodiscard]] HubUseOfTest used_by(const CaseRecord& test) const {
+        HubUseOfTest use{test.generated, test.missing};
+        for (parsers::HubNames* part : {&use.generated, &use.missing})
+            for (std::string& name : part->names) name = masked(name);
         return use;
     }
 
-    FailureView failure_view(const parsers::Failure& failure, const parsers::GeneratedUse& used) {
+    FailureView failure_view(const parsers::Failure& failure, const HubUseOfTest& used) {
         FailureView view;
         view.type = failure.type;
         view.message = masked(failure.message);

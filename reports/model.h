@@ -55,7 +55,9 @@ struct FailureView {
     std::string error_class;  // empty: no device refused anything
     std::string confidence;
     std::string rule;       // id in parsers/diagnosis/rules.json; empty: none matched
-    std::string needs{};    // "needs the real weights of org/name"; empty: nothing was generated
+    // "needs the real weights of org/name", "asked for org/name, which the hub could not give";
+    // empty: the failure is no matter of either.
+    std::string needs{};
     std::string signature;  // equal for equal failures
     std::string traceback;
     std::vector<FrameView> frames;  // outermost first
@@ -125,7 +127,7 @@ struct CaseView {
     int line = 0;
     std::string url;
     std::vector<std::string> marks;  // analysis::Marks
-    parsers::GeneratedUse generated{};
+    parsers::HubNames generated{}, missing{};
     bool used_accelerator = false;  // in any state (analysis::used_accelerator)
     // "file:line" of its first request that got another device; only if needs_attention(state).
     std::string redirected_at, redirected_url;

@@ -80,7 +80,7 @@ bool has_details(const CaseView& c) {
     return needs_attention(c.state) || c.failure || c.diagnosis || c.attribution || c.expectation ||
            c.reproduce || !c.reason.empty() || !c.attempts.empty() || !c.subtests.empty() ||
            !c.refusals.empty() || !c.redirections.empty() || !c.redirected_at.empty() ||
-           !c.history.empty() || c.generated.any();
+           !c.history.empty() || c.generated.any() || c.missing.any();
 }
 
 // An excerpt of the test's log, or why there is none; neither: the test has no log.

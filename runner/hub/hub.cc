@@ -46,6 +46,11 @@ http::Response redirect_to(const std::string& location) {
     return response;
 }
 
+// For the hook in the child, which notes it for the test (runner/hub/child).
+void mark_missing(http::Response& response) {
+    response.headers.emplace_back("X-Compat-Missing", "1");
+}
+
 // The hub answers one client otherwise than another that has no token. A secret.
 std::string shared_key(const Need& need) { return need.key() + "\n" + need.authorization; }
 
@@ -213,7 +218,9 @@ void Hub::Impl::step(const SharedJob& job) {
         journal_.add({lacking.how, is_url ? "url" : name_of(need.kind),
                       is_url ? need.url : need.name, need.revision, need.path,
                       lacking.refusal.message});
-        job->respond(refused(lacking.refusal, need.commit));
+        http::Response response = refused(lacking.refusal, need.commit);
+        if (lacking.how != How::absent) mark_missing(response);
+        job->respond(std::move(response));
     } catch (const std::exception&) {
         job->respond(refused({500, "", "the runner's hub failed to answer"}));
     }
@@ -311,7 +318,9 @@ Hub::Impl::Outcome Hub::Impl::repository_outcome(const Job& job, Repository& rep
         const std::string why =
             repository.why.empty() ? "the hub had no such repository" : repository.why;
         journal_.add({How::missing, name_of(asked.kind), asked.name, asked.revision, "", why});
-        return refused({repository.status, repository.error, why});
+        http::Response response = refused({repository.status, repository.error, why});
+        mark_missing(response);
+        return response;
     }
     const bool is_content = asked.route == Route::file || asked.route == Route::raw;
     if (!is_content)

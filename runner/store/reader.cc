@@ -34,7 +34,7 @@ struct AttemptRow {
 struct CaseRow {
     std::int64_t id = 0;
     CaseRecord test;
-    std::optional<std::vector<std::string>> generated;
+    std::optional<std::vector<std::string>> generated, missing;
 };
 struct SubtestRow {
     std::int64_t id = 0, result = 0;
@@ -65,6 +65,8 @@ const auto kCase = [](CaseRow& row, auto column) {
     column("path", test.location.file);
     column("generated", row.generated);
     column("generated_count", test.generated.count);
+    column("missing", row.missing);
+    column("missing_count", test.missing.count);
     column("id", row.id);
     column("line", test.location.line);
 };
@@ -152,7 +154,7 @@ class ModuleReader {
           cases_(database.prepare(R"sql(
             SELECT result.id, case_id, name, state, phase, reason, duration_s,
                 path, line, started, call_state, pseudo, started_ms, tests,
-                generated, generated_count
+                generated, generated_count, missing, missing_count
             FROM result
             JOIN test ON test.id = result.test
             LEFT JOIN source_file ON source_file.id = result.file
@@ -248,6 +250,7 @@ class ModuleReader {
         cases_.bind(attempt).each([&](CaseRow&& row) {
             places.emplace(row.id, cases.size());
             if (row.generated) row.test.generated.names = std::move(*row.generated);
+            if (row.missing) row.test.missing.names = std::move(*row.missing);
             cases.push_back(std::move(row.test));
         });
         subtests_.bind(attempt).each([&](SubtestRow&& row) {

@@ -106,8 +106,8 @@ class JobWriter {
           result_(database.prepare(R"sql(
             INSERT INTO result (run, attempt, test, verdict, flaky, used_accelerator, state,
                 phase, reason, duration_s, file, line, started, call_state, pseudo, started_ms,
-                tests, generated, generated_count)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
+                tests, generated, generated_count, missing, missing_count)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))sql")),
           overrule_(database.prepare(
               "UPDATE result SET verdict = 0, flaky = 0 WHERE test = ? AND run = ?")),
           earlier_(
@@ -211,6 +211,10 @@ class JobWriter {
         bool verdict = false, flaky = false, used_accelerator = false;
     };
 
+    static std::optional<std::string> names_column(const parsers::HubNames& names) {
+        return names.any() ? std::optional(to_column(names.names)) : std::nullopt;
+    }
+
     void add_case(const CaseRecord& record, std::int64_t test, const Decisions& decided) {
         const auto& file = record.location.file;
         result_.run(run_, attempt_, test, decided.verdict, decided.flaky, decided.used_accelerator,
@@ -218,9 +222,8 @@ class JobWriter {
                     file.empty() ? std::nullopt : std::optional(file_id(file)),
                     record.location.line, record.started, word_of(record.call_state), record.pseudo,
                     record.started_ms, record.tests,
-                    record.generated.any() ? std::optional(to_column(record.generated.names))
-                                           : std::nullopt,
-                    record.generated.count);
+                    names_column(record.generated), record.generated.count,
+                    names_column(record.missing), record.missing.count);
         const auto result = database_.last_row_id();
         if (record.failure) add_failure(*record.failure, result, std::nullopt, false);
         for (const Failure& failure : record.also) add_failure(failure, result, std::nullopt, true);

@@ -149,11 +149,13 @@ TEST_F(HubServer, RedirectsFromAnAlias) {
 TEST_F(HubServer, NamesWhatIsMissing) {
     start();
     EXPECT_THAT(get("/api/models/org/none"), HasSubstr("X-Error-Code: RepoNotFound"));
+    EXPECT_THAT(get("/api/models/org/none"), HasSubstr("X-Compat-Missing: 1"));
     EXPECT_THAT(get("/api/models/org/name/revision/v9"),
                 HasSubstr("X-Error-Code: RevisionNotFound"));
     const std::string entry = get("/org/name/resolve/main/none.txt");
     EXPECT_THAT(entry, HasSubstr("X-Error-Code: EntryNotFound"));
     EXPECT_THAT(entry, HasSubstr("X-Repo-Commit: " + kCommit));
+    EXPECT_THAT(entry, Not(HasSubstr("X-Compat-Missing")));  // clients look for optional files
     EXPECT_THAT(get("/org/name/resolve/main/unused.bin"), HasSubstr("HTTP/1.1 404"));
     EXPECT_THAT(get("/_url/https/example.org/a.jpg"), HasSubstr("HTTP/1.1 404"));
     EXPECT_THAT(get("/api/whoami-v2"), StartsWith("HTTP/1.1 401"));

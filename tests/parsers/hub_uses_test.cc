@@ -51,13 +51,31 @@ TEST(HubUses, AreThoseOfATestAndOfNoTest) {
     EXPECT_FALSE(cases[3].generated.any());
 }
 
+TEST(HubUses, AreApartFromWhatTheHubLacked) {
+    const std::string lacks = R"({"test": "t", "repository": "models/org/none", "generated": false,)"
+                              R"( "missing": true})"
+                              "\n";
+    const std::string outside =
+        R"({"test": null, "address": "https://h/x", "generated": false, "missing": true})"
+        "\n";
+    const auto cases =
+        with_uses(line("t", "models/org/a") + lacks + lacks + outside,
+                  tests_in({{"t", State::errored}, {"u", State::passed}, {"v", State::skipped}}));
+    EXPECT_THAT(cases[0].generated.names, ElementsAre("models/org/a"));
+    EXPECT_THAT(cases[0].missing.names, ElementsAre("https://h/x", "models/org/none"));
+    EXPECT_EQ(cases[0].missing.count, 2);
+    EXPECT_THAT(cases[1].missing.names, ElementsAre("https://h/x"));
+    EXPECT_FALSE(cases[1].generated.any());
+    EXPECT_FALSE(cases[2].missing.any());
+}
+
 TEST(HubUses, AreBounded) {
     std::string text;
     for (int i = 0; i < 50; ++i) text += line("t", "models/org/" + std::to_string(100 + i));
     text += line("u", "models/" + std::string(5000, 'x'));
     const auto cases = with_uses(text, tests_in({{"t", State::passed}, {"u", State::passed}}));
     EXPECT_EQ(cases[0].generated.count, 50);
-    ASSERT_EQ(cases[0].generated.names.size(), kMostGenerated);
+    ASSERT_EQ(cases[0].generated.names.size(), kMostHubNames);
     EXPECT_EQ(cases[0].generated.names.front(), "models/org/100");
     EXPECT_LE(cases[1].generated.names.at(0).size(), 300u);
 

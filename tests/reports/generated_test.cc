@@ -1,4 +1,4 @@
-// Words about what the hub generated.
+// Words about what the hub generated, or could not give.
 #include "reports/generated.h"
 
 #include <gtest/gtest.h>
@@ -21,10 +21,15 @@ TEST(GeneratedWords, NameWhatIsNeeded) {
 }
 
 TEST(GeneratedWords, ListWhatWasUsed) {
-    EXPECT_EQ(describe_generated({}), "");
-    EXPECT_EQ(describe_generated({{"datasets/org/d", "models/org/m"}, 2}),
+    EXPECT_EQ(describe_names({}), "");
+    EXPECT_EQ(describe_names({{"datasets/org/d", "models/org/m"}, 2}),
               "the dataset org/d, org/m");
-    EXPECT_EQ(describe_generated({{"models/org/m"}, 21}), "org/m and 20 more");
+    EXPECT_EQ(describe_names({{"models/org/m"}, 21}), "org/m and 20 more");
+}
+
+TEST(GeneratedWords, SayWhatTheHubLacked) {
+    EXPECT_EQ(describe_lack({{"datasets/org/d", "models/org/none"}, 2}),
+              "asked for the dataset org/d, org/none, which the hub could not give");
 }
 
 TEST(GeneratedWords, AreOfTheRulesThatBlameIt) {

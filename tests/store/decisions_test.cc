@@ -163,6 +163,8 @@ TEST_F(DecisionsTest, AreFilledInInOlderDatabases) {
             ALTER TABLE run DROP COLUMN hub_use;
             ALTER TABLE result DROP COLUMN generated;
             ALTER TABLE result DROP COLUMN generated_count;
+            ALTER TABLE result DROP COLUMN missing;
+            ALTER TABLE result DROP COLUMN missing_count;
             ALTER TABLE attempt DROP COLUMN hub;
             PRAGMA user_version = 19)sql");
     }

@@ -102,6 +102,7 @@ inline JobResult job(const std::string& path, int attempt = 1) {
     record.cases[2].pseudo = true;
     record.cases[3].call_state = parsers::State::passed;
     record.cases[0].generated = {{"datasets/org/d", "models/org/m"}, 25};
+    record.cases[1].missing = {{"https://example.org/a.png", "models/org/none"}, 2};
     record.cases[2].location = {};
     record.device_events = {
         {record.cases[0].id, "redirect", "aten::empty", "cuda:0", "cpu", {"/src/a.py", 5}, 3},

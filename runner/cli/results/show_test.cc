@@ -95,7 +95,9 @@ void print_result(const TestInRun& test) {
               failure->needs.empty() ? std::string(reports::cause_means(failure->cause))
                                      : printable(failure->needs));
     if (view.generated.any())
-        print("    generated: {}\n", printable(reports::describe_generated(view.generated)));
+        print("    generated: {}\n", printable(reports::describe_names(view.generated)));
+    if (view.missing.any())
+        print("    missing: {}\n", printable(reports::describe_lack(view.missing)));
     print_attempts(view, "    ");
     print_ways(view, "    ");
     print_expectation(view, "    ");

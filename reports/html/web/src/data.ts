@@ -114,8 +114,9 @@ export interface Index {
 export type Module = Omit<ReportModule, "cases"> & { log_url: string | null; refusals: Refusal[] };
 
 // ---- "details-N": a list of tests, each as in report.json and with these members more.
-export interface Detail extends Required<Omit<Case, "generated">> {
+export interface Detail extends Required<Omit<Case, "generated" | "missing">> {
   generated?: Case["generated"];
+  missing?: Case["missing"];
   log_url: string | null;
   redirected_at: { place: string; url: string | null } | null;
   redirections: Redirection[]; // the first 20 of the test itself

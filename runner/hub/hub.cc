@@ -15,14 +15,14 @@
 #include "runner/base/files.h"
 #include "runner/base/secrets.h"
 #include "runner/http/file_response.h"
-#include "runner/hub/answers.h"
-#include "runner/hub/blobs.h"
-#include "runner/hub/checker.h"
-#include "runner/hub/fetcher.h"
-#include "runner/hub/generator.h"
-#include "runner/hub/journal.h"
-#include "runner/hub/known.h"
-#include "runner/hub/routes.h"
+#include "runner/hub/server/answers.h"
+#include "runner/hub/server/journal.h"
+#include "runner/hub/server/routes.h"
+#include "runner/hub/source/fetcher.h"
+#include "runner/hub/source/generator.h"
+#include "runner/hub/store/blobs.h"
+#include "runner/hub/store/checker.h"
+#include "runner/hub/store/known.h"
 
 namespace compat::hub {
 

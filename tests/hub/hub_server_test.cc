@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "runner/base/files.h"
-#include "runner/hub/digest.h"
 #include "runner/hub/hub.h"
-#include "runner/hub/lock.h"
+#include "runner/hub/store/digest.h"
+#include "runner/hub/store/lock.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat::hub {

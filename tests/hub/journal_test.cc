@@ -1,4 +1,4 @@
-#include "runner/hub/journal.h"
+#include "runner/hub/server/journal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // With real programs, in Python, that misbehave.
-#include "runner/hub/line_client.h"
+#include "runner/hub/source/line_client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

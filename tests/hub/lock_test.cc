@@ -1,10 +1,10 @@
-#include "runner/hub/lock.h"
+#include "runner/hub/store/lock.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runner/hub/digest.h"
+#include "runner/hub/store/digest.h"
 #include "tests/support/temp_tree.h"
 
 namespace compat::hub {

@@ -1,4 +1,4 @@
-#include "runner/hub/model.h"
+#include "runner/hub/store/model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

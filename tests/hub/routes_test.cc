@@ -1,4 +1,4 @@
-#include "runner/hub/routes.h"
+#include "runner/hub/server/routes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,8 +15,8 @@
 #include "runner/cli/commands.h"
 #include "runner/cli/options/checks.h"
 #include "runner/display/output.h"
-#include "runner/hub/lock.h"
-#include "runner/hub/maintain.h"
+#include "runner/hub/store/lock.h"
+#include "runner/hub/store/maintain.h"
 #include "runner/prepare/program.h"
 #include "runner/prepare/share.h"
 

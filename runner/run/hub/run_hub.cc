@@ -9,7 +9,7 @@
 #include "runner/base/files.h"
 #include "runner/base/isolation/file_tree.h"
 #include "runner/exec/sandbox.h"
-#include "runner/hub/journal.h"
+#include "runner/hub/server/journal.h"
 #include "runner/run/isolation/isolation.h"
 #include "suites/hub_names.h"
 

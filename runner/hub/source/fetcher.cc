@@ -1,12 +1,12 @@
-#include "runner/hub/fetcher.h"
+#include "runner/hub/source/fetcher.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "runner/base/secrets.h"
-#include "runner/hub/digest.h"
-#include "runner/hub/lock.h"
-#include "runner/hub/routes.h"
+#include "runner/hub/server/routes.h"
+#include "runner/hub/store/digest.h"
+#include "runner/hub/store/lock.h"
 
 extern char** environ;
 

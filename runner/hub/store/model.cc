@@ -1,4 +1,4 @@
-#include "runner/hub/model.h"
+#include "runner/hub/store/model.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "runner/base/names.h"
 #include "runner/base/secrets.h"
-#include "runner/hub/digest.h"
+#include "runner/hub/store/digest.h"
 
 namespace compat::hub {
 

@@ -1,4 +1,4 @@
-#include "runner/hub/line_client.h"
+#include "runner/hub/source/line_client.h"
 
 #include <fmt/format.h>
 

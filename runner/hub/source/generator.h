@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "runner/hub/blobs.h"
 #include "runner/hub/hub.h"
-#include "runner/hub/line_client.h"
-#include "runner/hub/source.h"
+#include "runner/hub/source/line_client.h"
+#include "runner/hub/source/source.h"
+#include "runner/hub/store/blobs.h"
 
 namespace compat::hub {
 

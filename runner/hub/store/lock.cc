@@ -1,4 +1,4 @@
-#include "runner/hub/lock.h"
+#include "runner/hub/store/lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,9 +15,9 @@
 #include "runner/base/files.h"
 #include "runner/base/line_reader.h"
 #include "runner/base/names.h"
-#include "runner/hub/blobs.h"
-#include "runner/hub/digest.h"
 #include "runner/hub/json_text.h"
+#include "runner/hub/store/blobs.h"
+#include "runner/hub/store/digest.h"
 #include "suites/positions.h"
 
 namespace compat::hub {

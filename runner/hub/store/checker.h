@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "runner/hub/blobs.h"
+#include "runner/hub/store/blobs.h"
 
 namespace compat::hub {
 

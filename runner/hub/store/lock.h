@@ -10,7 +10,7 @@
 #include "runner/base/error.h"
 #include "runner/base/files/fd.h"
 #include "runner/base/files/fs.h"
-#include "runner/hub/model.h"
+#include "runner/hub/store/model.h"
 
 namespace compat::hub {
 

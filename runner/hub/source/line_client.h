@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "runner/hub/line_process.h"
+#include "runner/hub/source/line_process.h"
 
 namespace compat::hub {
 

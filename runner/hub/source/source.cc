@@ -1,4 +1,4 @@
-#include "runner/hub/source.h"
+#include "runner/hub/source/source.h"
 
 #include <fmt/format.h>
 

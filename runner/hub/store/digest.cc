@@ -1,4 +1,4 @@
-#include "runner/hub/digest.h"
+#include "runner/hub/store/digest.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runner/hub/answers.h"
+#include "runner/hub/server/answers.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <set>
 
 #include "runner/base/text.h"
-#include "runner/hub/digest.h"
 #include "runner/hub/json_text.h"
+#include "runner/hub/store/digest.h"
 
 namespace compat::hub {
 

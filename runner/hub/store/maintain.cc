@@ -1,4 +1,4 @@
-#include "runner/hub/maintain.h"
+#include "runner/hub/store/maintain.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "runner/base/files.h"
 #include "runner/base/isolation/file_tree.h"
 #include "runner/base/line_reader.h"
-#include "runner/hub/digest.h"
-#include "runner/hub/fetcher.h"
-#include "runner/hub/lock.h"
+#include "runner/hub/source/fetcher.h"
+#include "runner/hub/store/digest.h"
+#include "runner/hub/store/lock.h"
 
 namespace compat::hub {
 

@@ -1,8 +1,8 @@
-#include "runner/hub/known.h"
+#include "runner/hub/store/known.h"
 
 #include <utility>
 
-#include "runner/hub/lock.h"
+#include "runner/hub/store/lock.h"
 
 namespace compat::hub {
 

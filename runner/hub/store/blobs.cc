@@ -1,4 +1,4 @@
-#include "runner/hub/blobs.h"
+#include "runner/hub/store/blobs.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "runner/base/files.h"
 #include "runner/base/text.h"
-#include "runner/hub/digest.h"
+#include "runner/hub/store/digest.h"
 
 namespace compat::hub {
 

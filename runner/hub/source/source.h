@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "runner/hub/model.h"
+#include "runner/hub/store/model.h"
 
 namespace compat::hub {
 

@@ -12,7 +12,7 @@
 
 #include "runner/base/files/file_below.h"
 #include "runner/hub/hub.h"
-#include "runner/hub/source.h"
+#include "runner/hub/source/source.h"
 
 namespace compat::hub {
 

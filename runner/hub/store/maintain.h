@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "runner/base/error.h"
-#include "runner/hub/blobs.h"
 #include "runner/hub/hub.h"
-#include "runner/hub/model.h"
+#include "runner/hub/store/blobs.h"
+#include "runner/hub/store/model.h"
 
 namespace compat::hub {
 

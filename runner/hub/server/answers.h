@@ -7,8 +7,8 @@
 
 #include "runner/http/address.h"
 #include "runner/http/http_server.h"
-#include "runner/hub/model.h"
-#include "runner/hub/routes.h"
+#include "runner/hub/server/routes.h"
+#include "runner/hub/store/model.h"
 
 namespace compat::hub {
 

@@ -10,9 +10,9 @@
 
 #include "runner/base/error.h"
 #include "runner/hub/hub.h"
-#include "runner/hub/journal.h"
-#include "runner/hub/model.h"
-#include "runner/hub/source.h"
+#include "runner/hub/server/journal.h"
+#include "runner/hub/source/source.h"
+#include "runner/hub/store/model.h"
 
 namespace compat::hub {
 

@@ -1,4 +1,4 @@
-#include "runner/hub/generator.h"
+#include "runner/hub/source/generator.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "runner/base/files.h"
 #include "runner/base/line_reader.h"
 #include "runner/base/secrets.h"
-#include "runner/hub/digest.h"
 #include "runner/hub/json_text.h"
-#include "runner/hub/lock.h"
+#include "runner/hub/store/digest.h"
+#include "runner/hub/store/lock.h"
 
 namespace compat::hub {
 

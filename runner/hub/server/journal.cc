@@ -1,4 +1,4 @@
-#include "runner/hub/journal.h"
+#include "runner/hub/server/journal.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "runner/base/files.h"
 #include "runner/base/line_reader.h"
 #include "runner/base/secrets.h"
-#include "runner/hub/digest.h"
 #include "runner/hub/json_text.h"
+#include "runner/hub/store/digest.h"
 
 namespace compat::hub {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runner/http/http_server.h"
-#include "runner/hub/model.h"
+#include "runner/hub/store/model.h"
 
 namespace compat::hub {
 

@@ -1,4 +1,4 @@
-#include "runner/hub/checker.h"
+#include "runner/hub/store/checker.h"
 
 #include <utility>
 

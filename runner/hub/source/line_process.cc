@@ -1,4 +1,4 @@
-#include "runner/hub/line_process.h"
+#include "runner/hub/source/line_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -2,10 +2,10 @@
 // before it is kept. Not for what is recorded of it (lock.h).
 #pragma once
 
-#include "runner/hub/blobs.h"
 #include "runner/hub/hub.h"
-#include "runner/hub/line_client.h"
-#include "runner/hub/source.h"
+#include "runner/hub/source/line_client.h"
+#include "runner/hub/source/source.h"
+#include "runner/hub/store/blobs.h"
 
 namespace compat::hub {
 

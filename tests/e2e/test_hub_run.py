@@ -2,10 +2,12 @@
 run says of it. The suite is suites/hub_client. The hub itself: tests/hub."""
 import hashlib
 import json
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -84,7 +86,27 @@ def test_notes_say_which_test_used_what(run):
     assert {"test_the_hub_itself", "test_an_address_of_the_hub", "test_the_same_fixture", "test_in_another_process"} <= tiny
     assert {"test": "tests/test_reads.py::test_an_address_elsewhere", "address": "https://images.example.org/cat.txt",
             "generated": False} in found
-    assert not [note for note in found if note["test"] is None or "absent" in json.dumps(note)]
+    assert not [note for note in found if note["test"] is None]
+    assert [note for note in found if "absent" in json.dumps(note)] == [
+        {"test": "tests/test_reads.py::test_what_is_missing", "repository": "models/org/absent", "generated": False, "missing": True}]
+
+
+def test_reports_say_which_test_asked_for_what_is_missing(run, suite, runner):
+    (suite / "tests/test_asks.py").write_text(
+        "import urllib.request\ndef test_swallows():\n    try: urllib.request.urlopen('https://huggingface.co/org/other/resolve/main/x')\n"
+        "    except OSError: raise KeyError('x') from None\n"
+        "def test_asks(): urllib.request.urlopen('https://images.example.org/dog.jpg')\n")
+    result = run("tests/test_asks.py", "tests/test_reads.py")
+    case = {case["id"].partition("::")[2]: case for module in result.report["modules"] for case in module["cases"]}
+    assert case["test_what_is_missing"]["missing"] == {"count": 1, "names": ["models/org/absent"]}, "it expects that, and passes"
+    assert case["test_swallows"]["missing"] == {"count": 1, "names": ["models/org/other"]}
+    assert (case["test_swallows"]["failure"]["cause"], case["test_swallows"]["failure"]["needs"]) == ("suite_error", None)
+    words = "asked for https://images.example.org/dog.jpg, which the hub could not give"
+    assert (case["test_asks"]["failure"]["cause"], case["test_asks"]["failure"]["needs"]) == ("hub", words)
+    assert "missing" not in case["test_the_hub_itself"]
+    assert words in (result.folder / "report.md").read_text()
+    shown = runner("show", result.report["run"]["id"], "tests/test_asks.py::test_asks").out
+    assert f"    cause: hub: {words}\n" in shown and f"    missing: {words}\n" in shown
 
 
 def test_list_collects_with_the_hub(suite, runner, tmp_path):
@@ -128,6 +150,56 @@ def test_resume_and_rerun_have_one_too(run, runner, tmp_path):
     assert again.code in (0, 1), again.out + again.err
     assert again.report["run"]["hub"] == "replay" == first.report["run"]["hub"]
     assert again.report["hub"]["requests"] >= 0
+
+
+def test_resume_has_what_the_hub_did_before_the_runner_was_killed(run, runner, program, suite, tmp_path):
+    for module in (suite / "tests").glob("test_*.py"):
+        module.unlink()
+    began, go = tmp_path / "began", tmp_path / "go"
+    (suite / "tests/test_a.py").write_text(
+        "import os, urllib.request\ndef test_a():\n    for _ in range(150): urllib.request.urlopen('https://images.example.org/cat.txt').read()\n"
+        "    try: urllib.request.urlopen('https://huggingface.co/org/absent/resolve/main/x')\n    except OSError: pass\n")
+    (suite / "tests/test_b.py").write_text(
+        f"import os, time, urllib.request\ndef test_b():\n    open({str(began)!r}, 'w').close()\n"
+        f"    while not os.path.exists({str(go)!r}): time.sleep(0.05)\n    urllib.request.urlopen('https://images.example.org/cat.txt').read()\n")
+    environment = {**os.environ, "COMPAT_CACHE": str(tmp_path / "cache"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    process = subprocess.Popen([program, suite, "--python", sys.executable, "--shim", "off", "-j1"], cwd=tmp_path, env=environment,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 120
+    while not began.exists():
+        assert time.monotonic() < end and process.poll() is None, "test_b did not begin"
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    go.touch()
+    resumed = runner("resume", env={"COMPAT_CACHE": str(tmp_path / "cache")})
+    assert resumed.code == 0, resumed.out + resumed.err
+    use = resumed.report["hub"]
+    assert resumed.report["run"]["hub"] == "replay" and use["requests"] >= 152, use
+    assert [name["name"] for name in use["missing_names"]] == ["model org/absent: x"]
+    assert "org/absent" in resumed.out
+
+
+def test_each_seed_has_the_hub(run):
+    result = run("tests/test_reads.py::test_the_hub_itself", "tests/test_reads.py::test_what_is_missing", "--seeds", "2")
+    assert result.code in (0, 1), result.out + result.err
+    use = result.report["hub"]
+    assert result.report["run"]["hub"] == "replay" and use["requests"] >= 4
+    assert [name["name"] for name in use["missing_names"]] == ["model org/absent: config.json"]
+    files = list((result.folder / "modules").rglob("*.hub.jsonl"))
+    used = [json.loads(line)["test"] for file in files for line in file.read_text().splitlines()]
+    assert used.count("tests/test_reads.py::test_the_hub_itself") >= 2, "each seed is an attempt with notes of its own"
+
+
+def test_a_nights_runs_have_hubs_of_their_own(runner, suite, tmp_path):
+    columns = [{"name": name, "shim": "off", "isolation": "off", **keys} for name, keys in (("recorded", {}), ("without", {"hub": "off"}))]
+    (tmp_path / "nightly.json").write_text(json.dumps({"format": 1, "suites": [{"suite": "suite", "python": sys.executable}], "columns": columns}))
+    night = runner("nightly", "nightly.json", env={"COMPAT_CACHE": str(tmp_path / "cache")})
+    reports = [json.loads(path.read_text()) for path in (tmp_path / "results/runs").glob("*/report.json")]
+    hubs = {report["run"]["hub"]: report["hub"] for report in reports}
+    assert set(hubs) == {"replay", "off"}, night.out + night.err
+    assert hubs["off"] is None and hubs["replay"]["requests"] > 300
+    assert [name["name"] for name in hubs["replay"]["missing_names"]] == ["model org/absent: config.json"]
 
 
 def test_runs_with_other_hubs_are_not_compared(run):

@@ -58,7 +58,7 @@ class Journal {
     std::uint64_t bytes_ = 0;                         // of the log
 };
 
-// Of all hubs that wrote to this log; lines that cannot be read are left out. Empty: there is none.
+// By all hubs that wrote to this log; lines that cannot be read are left out. Empty: there is none.
 [[nodiscard]] std::optional<Summary> read_journal(const FileBelow& log);
 
 }  // namespace compat::hub

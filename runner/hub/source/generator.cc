@@ -181,7 +181,7 @@ void Generator::get_cached_or_made(const Need& need, const std::string& generato
                 });
 }
 
-// What is damaged, or has content that the store lacks, is made again and takes its place.
+// An entry that is damaged, or has content that the store lacks, is made again and takes its place.
 std::optional<json> Generator::read_cached(const Need& need, const std::string& cached) const {
     const auto text = read_file(FileBelow(blobs_.store(), cached));
     if (!text || json_nests_deeper(*text)) return {};

@@ -1,5 +1,5 @@
 // Repositories and addresses that one hub knows: those of its lock, and those that were generated
-// in this run. Takes what a source gave, and writes the lock soon after it changed. Of one thread
+// in this run. Takes what a source gave, and writes the lock soon after it changed. For one thread
 // at a time. Not for how either is found again (model.h), nor for answers (hub.cc).
 #pragma once
 
@@ -24,10 +24,10 @@ class Known {
     // Reads the lock, if there is one. Errors: suite, io.
     [[nodiscard]] Expected<void> open();
 
-    // What was recorded goes before what was generated.
+    // Recorded ones go before generated ones.
     [[nodiscard]] Repository* find(Kind kind, std::string_view name, std::string_view revision);
     [[nodiscard]] const Address* find_address(const std::string& key) const;
-    // Of all revisions.
+    // In all revisions.
     [[nodiscard]] std::vector<const Repository*> entries_of(const Repository& repository) const;
     [[nodiscard]] bool is_recorded(Kind kind, std::string_view name) const;
 

@@ -23,8 +23,8 @@ namespace compat::run {
 // project without suite.json in the results, because nothing is written to it unasked.
 [[nodiscard]] fs::path hub_lock_of(const config::Settings& settings, const suites::Suite& suite);
 
-// What hubs of a run did so far, by the log in its folder: also of a runner that was killed. Empty:
-// it had none.
+// The work of a run's hubs so far, by the log in its folder: also of a runner that was killed.
+// Empty: it had none.
 [[nodiscard]] std::optional<HubUse> hub_use_so_far(const fs::path& run_folder);
 
 class RunHub {

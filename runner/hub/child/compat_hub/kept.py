@@ -105,7 +105,7 @@ def _is_own(a_class, area):
 
 
 def _state(owner, area, depth=1):
-    """What each name leads to. An object of a class of the suite's own may be a cache."""
+    """The things that names lead to. An object of a class of the suite's own may be a cache."""
     state = {}
     for name, value in list((vars(owner) if isinstance(owner, type) else owner).items()):
         if isinstance(value, _PLAIN) or name.startswith("__"):

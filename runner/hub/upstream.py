@@ -304,6 +304,8 @@ class Upstream:
 
     def address(self, ask):
         url = ask["url"]
+        if urllib.parse.urlsplit(url).username is not None:
+            raise Failed(403, "an address with a user or password is not asked for")
         if url.startswith(HUB + "/"):
             url = self.upstream + url[len(HUB):]
         with self.lock:

@@ -2,7 +2,6 @@
 huggingface_hub, with datasets and transformers or without, separated by ":"; default: this one."""
 import json
 import os
-import pathlib
 import subprocess
 import sys
 

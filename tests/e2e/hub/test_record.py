@@ -6,7 +6,7 @@ import random
 
 from standins.hub import Repository
 
-from .helpers import FILES, WEIGHTS, everything, until
+from .helpers import FILES, WEIGHTS
 
 
 def test_what_was_recorded_is_replayed_to_the_byte(start, upstream):

@@ -107,6 +107,9 @@ Rule rule_of(const Json& fields) {
     if (!rule.isolation.empty() && rule.isolation != "sandbox" && rule.isolation != kNoNetwork)
         throw std::invalid_argument(fmt::format("there is no \"{}\"", rule.isolation));
     rule.generated_instead_of = fields.value("generated_instead_of", std::vector<std::string>());
+    rule.not_text = fields.value("not_text", "");
+    rule.not_statement = fields.value("not_statement", "");
+    rule.bare = fields.value("bare", "");
     rule.short_line = fields.value("short", false);
     rule.last_resort = fields.value("last_resort", false);
     rule.meaning = fields.at("meaning");
@@ -170,11 +173,16 @@ Expected<Rules> Rules::parse(std::string_view json) {
             rules.texts_.add(rule.text);
             rules.places_.add(rule.at);
             rules.statements_.add(rule.statement);
+            rules.not_texts_.add(rule.not_text);
+            rules.not_statements_.add(rule.not_statement);
+            rules.bare_.add(rule.bare);
         }
     } catch (const std::exception& error) {
         return fail(ErrorKind::usage, fmt::format("bad rule: {}", error.what()), "", where);
     }
-    if (!rules.texts_.compile() || !rules.places_.compile() || !rules.statements_.compile())
+    PatternSet* const sets[] = {&rules.texts_,     &rules.places_,         &rules.statements_,
+                                &rules.not_texts_, &rules.not_statements_, &rules.bare_};
+    if (!std::ranges::all_of(sets, [](PatternSet* set) { return set->compile(); }))
         return fail(ErrorKind::usage, "the rules take too much memory", "");
     return rules;
 }
@@ -203,15 +211,29 @@ Diagnosis Rules::diagnose(const Failure& failure, State state, const Isolation& 
                           bool generated) const {
     Diagnosis diagnosis = diagnose_by_text(failure, state, isolation);
     if (!generated) return diagnosis;
-    const auto instead = std::ranges::find_if(rules_, [&](const Rule& rule) {
-        return std::ranges::count(rule.generated_instead_of, diagnosis.rule) > 0;
-    });
+    const auto instead = std::ranges::find_if(
+        rules_, [&](const Rule& rule) { return takes_place(rule, diagnosis, failure); });
     if (instead == rules_.end()) return diagnosis;
     diagnosis.cause = instead->cause;
     diagnosis.error_class = instead->error_class;
     diagnosis.confidence = std::min(instead->confidence, diagnosis.confidence);
     diagnosis.rule = instead->id;
     return diagnosis;
+}
+
+bool Rules::takes_place(const Rule& rule, const Diagnosis& of, const Failure& failure) const {
+    if (std::ranges::count(rule.generated_instead_of, of.rule) == 0) return false;
+    const auto at = static_cast<size_t>(&rule - rules_.data());
+    const std::string words = words_of(failure);
+    const std::string_view statement = failing_source(failure.traceback);
+    const auto finds = [&](const PatternSet& set, const std::string& pattern,
+                           std::string_view text) {
+        return !pattern.empty() && PatternSet::Search(set, text).finds(at);
+    };
+    if (finds(not_texts_, rule.not_text, words) ||
+        finds(not_statements_, rule.not_statement, statement))
+        return false;
+    return !finds(bare_, rule.bare, words) || finds(statements_, rule.statement, statement);
 }
 
 std::optional<Cause> Rules::cause_without_generated(std::string_view rule) const {

@@ -37,6 +37,9 @@ struct Rule {
     // Ids of rules of one cause, after which this one is asked if the test used something that the
     // hub had generated; empty: it is one of the rules in their order.
     std::vector<std::string> generated_instead_of;
+    // For such a rule: failures that it leaves alone, by their text or the failed statement; and
+    // texts that show no value of a model's, for which the failed statement must hold `statement`.
+    std::string not_text, not_statement, bare;
     bool short_line = false;   // the exception's first line has kShortLineBytes at most
     bool last_resort = false;  // gives way to what an exception chained before says
     std::string meaning;       // one sentence, for readers of a report
@@ -69,6 +72,9 @@ class Rules {
     // By what the failure itself says, whatever other process's output stands in it.
     [[nodiscard]] Diagnosis diagnose_itself(const Failure& failure, State state,
                                             const Isolation& isolation) const;
+    // Whether such a rule takes the place of the one that the text alone gives.
+    [[nodiscard]] bool takes_place(const Rule& rule, const Diagnosis& of,
+                                   const Failure& failure) const;
     // The first that holds; null: none does. `by_text`: only by its text, and none of last resort.
     [[nodiscard]] const Rule* first(std::string_view words, const Asked& asked, bool by_text) const;
     // The line of `words` in which the rule's text begins.
@@ -76,7 +82,7 @@ class Rules {
 
     std::vector<Rule> rules_;
     // One expression for each rule, at its place; empty if it has none.
-    PatternSet texts_, places_, statements_;
+    PatternSet texts_, places_, statements_, not_texts_, not_statements_, bare_;
 };
 
 }  // namespace compat::parsers

@@ -103,6 +103,37 @@ TEST(Rules, OfGeneratedThingsTakeThePlaceOfComparisonsAlone) {
     EXPECT_EQ(of_generated, 2);
 }
 
+// A count of calls or a line of a log is no number of a model's, however little the message shows.
+TEST(Rules, BlameGeneratedValuesForValuesAlone) {
+    struct Row {
+        const char *message, *statement;
+        bool blames;
+    };
+    constexpr Row kRows[] = {
+        {"0 != 1", "self.assertEqual(counter[\"HEAD\"], 1)", false},
+        {"0 != 1", "self.assertEqual(len(calls), 1)", false},
+        {"2 != 1", "self.assertEqual(mock.call_count, 1)", false},
+        {"'Both' unexpectedly found in 'a warning'", "self.assertNotIn(message, cl.out)", false},
+        {"False is not true", "self.assertTrue(os.path.isfile(path))", false},
+        {"unexpectedly None", "self.assertIsNotNone(model.config)", false},
+        {"935 != 281", "self.assertEqual(logits.argmax(-1).item(), 281)", true},
+        {"5 != 6", "self.assertEqual(prediction, 6)", true},
+        {"1.5 != 2.5", "self.assertEqual(x, 2.5)", true},
+        {"'a the of' != 'My name'", "self.assertEqual(x, 'My name')", true},
+        {"Lists differ: [1] != [2]", "self.assertEqual(x, [2])", true},
+    };
+    for (const Row& row : kRows) {
+        Failure failure;
+        failure.type = "AssertionError";
+        failure.message = row.message;
+        failure.traceback = std::string("Traceback (most recent call last):\n"
+                                        "  File \"/x/tests/test_a.py\", line 9, in test\n    ") +
+                            row.statement + "\nAssertionError: " + row.message + "\n";
+        const auto cause = Rules::shipped().diagnose(failure, State::failed, {}, true).cause;
+        EXPECT_EQ(cause == Cause::hub, row.blames) << row.message << ": " << row.statement;
+    }
+}
+
 // Messages of other causes that resemble a rule's. Alone, without the rules before it, the rule
 // must not match them; all rules together find the cause.
 TEST(Rules, LeaveLookalikesAlone) {

@@ -70,6 +70,8 @@ def class_of(kind, model_type, config):
     names = table(kind)
     for each in types_of(model_type, config):
         mapped = names.get(each)
+        if isinstance(mapped, dict):  # a class for each package that draws; the one that needs least first
+            mapped = tuple(reversed(mapped.values()))
         for name in mapped if isinstance(mapped, (tuple, list)) else (mapped,):
             cls = special_tokens.class_of_transformers(name)
             if cls is not None:

@@ -71,11 +71,16 @@ def rebuild(config, arguments):
     for alias, name in aliases.items():
         if name in kept and name not in parameters and alias in parameters:
             kept[alias] = kept.pop(name)
-    as_dicts = {k: v.to_dict() if _is_config(v) else v for k, v in kept.items()}
+    as_dicts = {k: as_dict(v) if _is_config(v) else v for k, v in kept.items()}
     try:
         return type(config)(**as_dicts)
     except (TypeError, AttributeError, ValueError):
         return type(config)(**kept)
+
+
+def as_dict(config):
+    """Without the name of a repository, which some classes would load the part from."""
+    return {k: v for k, v in config.to_dict().items() if k != "_name_or_path"}
 
 
 def backbone():

@@ -90,6 +90,14 @@ _FIXED = {
     "global_attn_indexes": [1], "full_attn_mod": 1, "fullatt_block_indexes": [1],
     "deepstack_visual_indexes": [0, 1], "num_depth_bins": 8, "n_codebooks": 4,
     "hidden_expansion": 1.0, "laurel_rank": 8, "altup_num_inputs": 2, "conv_bias_rank": 4,
+    "num_res_blocks": 1, "num_detection_tokens": 12, "num_parallel_samples": 4,
+}  # fmt: skip
+
+# What one pass makes many of or does often. Random weights find no end of it, so a bound that
+# stands for none (-1) becomes a small one as well.
+_BOUNDS = {
+    "max_keypoints": 64, "max_num_keypoints": 64, "max_detections": 64, "max_num_objects": 64, "sinkhorn_iterations": 10,
+    "num_inference_steps": 4, "num_sampling_steps": 4,
 }  # fmt: skip
 
 # Lists of widths or heads, a stage each: the smallest becomes this, the others in proportion.
@@ -108,6 +116,10 @@ _STAGE_DEPTHS = set(
     """depths layers num_blocks stage_num_blocks stage_numb_of_layers num_block_repeats blocks_per_stage
     layer_depths depth block_sizes stages_depth""".split()
 )
+
+
+# Factors of one width, a stage each: all stages become as wide as the first.
+_STAGE_FACTORS = {"channel_multiplier", "ch_mult", "channel_multipliers"}
 
 
 def proportional(values, smallest):
@@ -130,7 +142,7 @@ def image_size(fields):
 def _shrink_list(name, old):
     if not old or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in old):
         return old
-    if name in _STAGE_DEPTHS:
+    if name in _STAGE_DEPTHS or name in _STAGE_FACTORS:
         return type(old)([min(v, 1) for v in old])
     for table in (_STAGE_WIDTHS, _STAGE_HEADS):
         if name in table:
@@ -162,6 +174,8 @@ def shrink_value(name, old, fields):
         return image_size(fields)
     if name == "embed_dim" and isinstance(fields.get("depths"), (list, tuple)):
         return WIDTH // 2  # the first stage's; each next one has twice as much
+    if name in _BOUNDS and _number(old):
+        return min(old, _BOUNDS[name]) if old >= 0 else _BOUNDS[name]
     if name in _FIXED:
         new = _FIXED[name]
         return min(old, new) if _number(new) and _number(old) and new is not False else new

@@ -27,6 +27,8 @@ class Vocabulary:
         self._learn()
 
     def _learn(self):
+        if not self.names:  # code points or bytes
+            return
         if self.has_model:
             self.scored = pieces.learn_unigram(pieces.sentencepiece_words())
             self.tokens = [piece for piece, _ in self.scored]

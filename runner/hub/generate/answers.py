@@ -63,7 +63,7 @@ class Answers:
         if place not in self.made:
             self.made[place] = models.make_model(name, revision, file, self.folder("model", *place), self.source)
             return self.made[place]
-        if "missing" in self.made[place]:
+        if "missing" in self.made[place] or not file:
             return self.made[place]
         return models.make_file(name, file, self.folder("model", *place), self.made[place])
 

@@ -10,7 +10,7 @@ FAMILIES = {
     "alpaca": "llama", "deepseekcoder": "llama", "deepseekr1distillqwen": "qwen2", "yi": "llama",
     "zephyr": "mistral", "devstral": "mistral", "mathstral": "mistral", "nemo": "mistral",
     "qwen15": "qwen2", "qwen1": "qwen2", "qwen25": "qwen2", "qwen2": "qwen2", "qwen3": "qwen3", "qwen": "qwen2",
-    "qwq": "qwen2", "gemma2": "gemma2", "gemma3": "gemma3_text", "phi2": "phi", "phi15": "phi", "phi4": "phi3",
+    "qwq": "qwen2", "embeddinggemma": "gemma3_text", "gemma2": "gemma2", "gemma3": "gemma3_text", "phi2": "phi", "phi15": "phi", "phi4": "phi3",
     "pythia": "gpt_neox", "dolly": "gpt_neox", "stablelmbasealpha": "gpt_neox", "redpajama": "gpt_neox",
     "gptj": "gptj", "gpt4": "gpt2", "bloomz": "bloom", "bloomy": "bloom", "galactica": "opt",
     "starcoder2": "starcoder2", "starcoder": "gpt_bigcode", "santacoder": "gpt_bigcode", "bigcode": "gpt_bigcode",

@@ -122,7 +122,47 @@ def test_an_expected_error_is_seen_with_its_words(parts, tmp_path):
     assert absent("o/other", "branch", parts("hints").Hints())[1] == 404
 
 
+def test_texts_of_a_table_are_revisions_and_folders_of_the_name_beside_them(parts, tmp_path):
+    hints = hints_of(parts, tmp_path, "o/n", """
+        MODELS = [("o/n", "part"), ("o/other", "elsewhere")]
+
+        def test_one():
+            for name, folder in MODELS:
+                AutoModel.from_pretrained(name, subfolder=folder)
+
+        def test_two():
+            version = "v2-of-mine"
+            AutoModel.from_pretrained("o/n", revision=version)
+    """)
+    assert hints.subfolders == {"part"} and hints.revisions == {"v2-of-mine"}
+
+
+def test_an_adapter_is_of_the_model_that_the_function_loads_beside_it(parts, tmp_path):
+    hints = hints_of(parts, tmp_path, "o/n", """
+        def test(self):
+            note = "a/b"
+            model_id = "o/base"
+            adapter = "o/n"
+            model = AutoModelForCausalLM.from_pretrained(model_id)
+            PeftModel.from_pretrained(model, adapter)
+    """)
+    assert list(hints.companions) == ["o/base", "a/b"] and hints.classes["Adapter"] == 1
+    hints = hints_of(parts, tmp_path, "o/n", """
+        AutoPeftModelForCausalLM.from_pretrained("o/n")
+        PeftModel.from_pretrained("o/n", "o/other")
+    """)
+    assert hints.classes["Adapter"] == 1
+
+
 # ---- shapes
+
+@pytest.mark.parametrize("name, old, new", [
+    ("max_keypoints", -1, 64), ("max_keypoints", 5, 5), ("sinkhorn_iterations", 100, 10), ("num_queries", 300, 12),
+    ("channel_multiplier", [1, 2, 2, 4], [1, 1, 1, 1]), ("max_image_length", -1, -1),
+])
+def test_what_one_pass_does_often_becomes_few(parts, name, old, new):
+    assert parts("shapes").shrink_value(name, old, {name: old}) == new
+
 
 def test_stages_keep_their_proportions(parts):
     proportional = parts("shapes").proportional
@@ -218,6 +258,94 @@ def test_the_name_is_the_seed(tmp_path):
     _, (a, b) = ask(tmp_path / "out", model("a/tiny-random-BertForMaskedLM"), model("b/tiny-random-BertForMaskedLM"))
     assert contents(a)["config.json"] == contents(b)["config.json"]
     assert contents(a)["model.safetensors"] != contents(b)["model.safetensors"]
+
+
+SPELLED = [
+    ("o/tiny_T5ForSeq2SeqLM", "T5ForConditionalGeneration"), ("o/tiny_OPTForFeatureExtraction", "OPTModel"),
+    ("Qwen/Qwen3-30B-A3B", "Qwen3MoeForCausalLM"), ("facebook/opt-350m", "OPTForCausalLM"),
+]
+
+
+@needs_transformers
+def test_names_spell_heads_of_auto_classes_and_experts(tmp_path):
+    _, answers = ask(tmp_path / "out", *(model(name) for name, _ in SPELLED))
+    assert [a["class"].split(",")[0] for a in answers] == [word for _, word in SPELLED]
+
+
+@needs_transformers
+def test_other_revisions_have_other_weights_and_a_commit_has_the_main_ones(tmp_path):
+    name = "o/tiny-random-BertForMaskedLM"
+    _, answers = ask(tmp_path / "out", *(model(name, revision=r) for r in ("main", "v2.0.0", "a" * 40, "fp16")))
+    main, *others = (contents(a)["model.safetensors"] for a in answers)
+    assert [other == main for other in others] == [False, True, True]
+
+
+@needs_transformers
+def test_a_class_without_a_head_has_the_weights_of_the_head_that_the_source_uses(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "test_it.py").write_text('AutoModelForCausalLM.from_pretrained("o/tiny-random-BertModel")\n')
+    _, (plain,) = ask(tmp_path / "out", model("o/tiny-random-BertModel"))
+    _, (headed,) = ask(tmp_path / "out2", model("o/tiny-random-BertModel"), source=source)
+    assert plain["class"] == headed["class"] == "BertModel"
+    assert json.loads(contents(headed)["config.json"])["architectures"] == ["BertModel"]
+    assert b"cls.predictions.bias" in contents(headed)["model.safetensors"]
+    assert b"pooler.dense.bias" in contents(headed)["model.safetensors"]
+    assert b"cls.predictions" not in contents(plain)["model.safetensors"]
+
+
+@needs_transformers
+def test_a_repository_without_weights_says_why_there_are_none(tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    code = f"""
+        import importlib, importlib.util, pathlib, sys, transformers
+        folder = pathlib.Path({str(PROGRAM)!r})
+        spec = importlib.util.spec_from_file_location("made", folder / "__init__.py", submodule_search_locations=[str(folder)])
+        sys.modules["made"] = package = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(package)
+        def refuse(*words):
+            raise AttributeError("no such field")
+        transformers.BertForMaskedLM.__init__ = refuse
+        answers = importlib.import_module("made.answers").Answers(pathlib.Path(sys.argv[1]), None)
+        answer = answers.answer({{"kind": "model", "name": "o/tiny-random-BertForMaskedLM"}})
+        print(sorted(f["path"] for f in answer["files"]), answer["why"])
+    """
+    process = subprocess.run([PYTHON, "-c", textwrap.dedent(code), folder], env={**ENVIRONMENT, "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    assert "config.json" in process.stdout and "tokenizer.json" in process.stdout and "model.safetensors" not in process.stdout
+    assert "no weights: AttributeError: no such field" in process.stdout
+
+
+@pytest.mark.skipif(not (has("transformers") and has("peft")), reason="no environment with peft")
+def test_adapters_have_their_base_their_task_and_their_kind(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "test_it.py").write_text(textwrap.dedent("""
+        def test_one(self):
+            AutoPeftModelForFeatureExtraction.from_pretrained("o/tiny_OPTForFeatureExtraction-lora")
+            AutoPeftModel.from_pretrained("o/tiny_WhisperForConditionalGeneration-lora")
+
+        def test_two(self):
+            name = "o/tiny-random-LlamaForCausalLM"
+            model = AutoModelForCausalLM.from_pretrained(name)
+            PeftModel.from_pretrained(model, "o/mine-loha", subfolder="part")
+
+        def test_three(self):
+            AutoPeftModelForCausalLM.from_pretrained("o/opt-and-more", revision="mine")
+            AutoTokenizer.from_pretrained("o/opt-and-more", revision="mine")
+    """))
+    _, answers = ask(tmp_path / "out", model("o/tiny_OPTForFeatureExtraction-lora"), model("o/tiny_WhisperForConditionalGeneration-lora"),
+                     model("o/mine-loha"), model("o/opt-and-more", revision="mine"), model("o/mine-loha", file="adapter_model.bin"), source=source)
+    files = [contents(a) for a in answers]
+    configs = [json.loads(f["adapter_config.json"]) for f in files]
+    assert [(c["base_model_name_or_path"], c["task_type"], c["peft_type"]) for c in configs] == [
+        ("o/tiny_OPTForFeatureExtraction", "FEATURE_EXTRACTION", "LORA"), ("o/tiny_WhisperForConditionalGeneration", None, "LORA"),
+        ("o/tiny-random-LlamaForCausalLM", "CAUSAL_LM", "LOHA"), (configs[3]["base_model_name_or_path"], "CAUSAL_LM", "LORA"),
+        ("o/tiny-random-LlamaForCausalLM", "CAUSAL_LM", "LOHA"),
+    ]
+    assert configs[1]["auto_mapping"]["base_model_class"] == "WhisperForConditionalGeneration"
+    assert "part/adapter_model.safetensors" in files[2] and "tokenizer.json" in files[3] and "adapter_model.bin" in files[4]
 
 
 @needs_transformers

@@ -3,14 +3,15 @@
 Not here: the model (models.py). Without peft installed nothing could load an adapter.
 """
 
+import dataclasses
 import importlib.util
 import re
 import tempfile
 from pathlib import Path
 
-from . import names
+from . import heads, names
 from .common import found, missing, seed_everything
-from .hints import Trees, hints_for
+from .hints import hints_for, trees_of
 
 # A word of the adapter's name → peft's config class and its fields.
 KINDS = {
@@ -25,32 +26,79 @@ KINDS = {
     "": ("LoraConfig", {"r": 8, "lora_alpha": 16, "init_lora_weights": False}),
 }
 
-# The end of the class's name → peft's task.
+ANY_BASE = "LlamaForCausalLM"  # where nothing says which model an adapter is for
+
+# Auto class → peft's task; the first that has the model's class.
 TASKS = {
-    "ForCausalLM": "CAUSAL_LM", "LMHeadModel": "CAUSAL_LM", "ForConditionalGeneration": "SEQ_2_SEQ_LM",
-    "ForSequenceClassification": "SEQ_CLS", "ForTokenClassification": "TOKEN_CLS",
-    "ForQuestionAnswering": "QUESTION_ANS",
+    "AutoModelForCausalLM": "CAUSAL_LM", "AutoModelForSeq2SeqLM": "SEQ_2_SEQ_LM",
+    "AutoModelForSequenceClassification": "SEQ_CLS", "AutoModelForTokenClassification": "TOKEN_CLS",
+    "AutoModelForQuestionAnswering": "QUESTION_ANS",
 }  # fmt: skip
+_MODEL_FILES = re.compile(r"config\.json|generation_config\.json|.*\.(safetensors|bin)|.*\.index\.json")
 
 
 def base_of(name, hints):
-    """The repository that the adapter belongs to: the source's, or a documented one whose name the
-    adapter's begins with."""
-    if hints.companions:
-        return sorted(hints.companions)[0]
-    plain = name.rsplit("/", 1)[-1].lower()
-    types = [t for t, _ in names.spelled_types(name)]
+    """The repository that the adapter belongs to: one that the source loads beside it, the part of
+    the name that ends with a class, or a documented one whose name the adapter's begins with."""
+    own, plain = names.decide_plain(name), name.rsplit("/", 1)[-1]
+    types = [t for t, _ in names.spelled_types(name)] or ([own.model_type] if own else [])
+    if beside := _companion(types, hints):
+        return beside
+    if own is not None and own.word:
+        begin = name[: name.rindex(own.word) + len(own.word)]
+        return begin if begin != name else f"hf-internal-testing/tiny-random-{own.word}"
     documented = [n for n, all_types in names.documents().items() if set(types) & set(all_types) and "/" in n]
-    inside = [n for n in documented if n.rsplit("/", 1)[-1].lower() in plain]
+    inside = [n for n in documented if n.rsplit("/", 1)[-1].lower() in plain.lower()]
     if inside or documented:
         return max(inside, key=lambda n: (len(n), n), default=None) or min(documented)
-    without = re.sub(r"[-_.]?(q?lora|peft|adapters?|ia3)\b", "", name, flags=re.I)
-    return without if types and without != name else None
+    without = re.sub(r"[-_.]?(q?lora|peft|adapters?|ia3)\b", "", plain, flags=re.I)
+    if types and without != plain:
+        return "/".join([*name.split("/")[:-1], without])
+    return f"hf-internal-testing/tiny-random-{types[0] if types else ANY_BASE}"
+
+
+def _companion(types, hints):
+    """The first repository beside it that is a model of the type that the adapter's name spells."""
+    for other in hints.companions:
+        decision = None if names.is_adapter(other) else names.decide_plain(other)
+        if decision is not None and (not types or decision.model_type in types):
+            return other
+    return None
 
 
 def kind_of(name):
-    words = set(re.split(r"[^a-z0-9]+", name.lower()))
-    return next((KINDS[w] for w in KINDS if w and w in words), KINDS[""])
+    """peft's config class and its fields, by a word of the name."""
+    from peft.mapping import PEFT_TYPE_TO_CONFIG_MAPPING
+
+    words = set(re.split(r"[^a-z0-9]+", name.rsplit("/", 1)[-1].lower()))
+    if known := next((KINDS[w] for w in KINDS if w and w in words), None):
+        return known
+    for kind, config in PEFT_TYPE_TO_CONFIG_MAPPING.items():
+        if str(getattr(kind, "value", kind)).lower().replace("_", "") in words - {"lora"}:
+            takes = {f.name for f in dataclasses.fields(config)}
+            return config.__name__, {"init_weights": False} if "init_weights" in takes else {}
+    return KINDS[""]
+
+
+def task_of(architecture, hints):
+    """AutoPeftModelForX loads an adapter of X's task, AutoPeftModel one without a task."""
+    for word in hints.ranked():
+        if word == "AutoPeftModelForFeatureExtraction":
+            return "FEATURE_EXTRACTION"
+        if word.startswith("AutoPeftModelFor"):
+            return TASKS.get(word.replace("Peft", "", 1))
+    if "AutoPeftModel" in hints.classes:
+        return None
+    return next((t for auto, t in TASKS.items() if any(architecture in c for c in heads.classes_of(auto).values())), None)
+
+
+def head_of(decision, hints):
+    """The class that the source puts the adapter on, where it says so."""
+    for word in hints.ranked():
+        auto = word.replace("Peft", "", 1).replace("ForFeatureExtraction", "")
+        if word.startswith("AutoPeftModelFor") and (found := heads.first_class(auto, decision.model_type)):
+            return found
+    return None
 
 
 def make_adapter(decision, name, folder, source, hints):
@@ -60,27 +108,35 @@ def make_adapter(decision, name, folder, source, hints):
     if importlib.util.find_spec("peft") is None:
         return missing("an adapter, and peft is not installed")
     base = base_of(name, hints)
-    if base is None:
-        return missing("an adapter, and neither its name nor the source says of which model")
-    base_hints = hints_for(base, Trees(source))
+    base_hints = hints_for(base, trees_of(source))
     base_decision = names.decide(base, base_hints)
     if base_decision is None or base_decision.library != "transformers":
         return missing(f"an adapter of {base}, which no rule knows")
+    if head := head_of(base_decision, hints):
+        base_decision.architecture, base_decision.exact = head, True
     with tempfile.TemporaryDirectory() as place:
         answer = models.make_transformers(base_decision, base, Path(place), base_hints)
-        kind = attach(Path(place), base, name, folder, answer["class"].split(",")[0])
+        architecture = answer["class"].split(",")[0]
+        kind = attach(Path(place), base, decision.seed, folder, architecture, task_of(architecture, hints))
+        if any("Tokenizer" in word for word in hints.classes):
+            copy_tokenizer(Path(place), folder)
     tags = [f"base_model:adapter:{base}", "peft", "safetensors"]
     return found(folder, f"{kind} of {base}", decision.why, library_name="peft", tags=tags)
 
 
-def attach(base_folder, base, name, folder, architecture):
+def copy_tokenizer(place, folder):
+    for path in place.iterdir():
+        if path.is_file() and not _MODEL_FILES.fullmatch(path.name):
+            (folder / path.name).write_bytes(path.read_bytes())
+
+
+def attach(base_folder, base, name, folder, architecture, task):
     """Puts an adapter on the model and saves the adapter alone."""
     import peft
 
     from .architectures import class_named
 
     config_name, fields = kind_of(name)
-    task = next((t for end, t in TASKS.items() if architecture.endswith(end)), None)
     model = class_named(architecture).from_pretrained(base_folder)
     seed_everything(name)
     config_class = getattr(peft, config_name)

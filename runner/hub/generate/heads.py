@@ -84,12 +84,24 @@ def choose(decision, name, hints):
     stated = decision.architecture
     if stated and (decision.exact or _is_complete(stated)):
         return stated
+    if decision.auto and (found := first_class(decision.auto, decision.model_type)):
+        return found
     if found := _by_use(decision.model_type, hints) or _by_word(decision.model_type, name):
         return found
     if stated:
         whole = first_class("AutoModelForPreTraining", decision.model_type)
         return whole if whole and _extends(whole, stated) else stated
     return default_head(decision.model_type)
+
+
+def classes_with_head(architecture, model_type, hints):
+    """Classes to make a class without a head with, where the source uses one: loading it with such an
+    auto class then finds all weights. The best first; the class itself last."""
+    used = _by_use(model_type, hints)
+    if _is_complete(architecture) or used is None or used == architecture:
+        return [architecture]
+    whole = first_class("AutoModelForPreTraining", model_type)
+    return [*dict.fromkeys(c for c in (whole, used, architecture) if c)]
 
 
 def _is_complete(name):

@@ -11,6 +11,7 @@ Not here: which model that means (names.py).
 import ast
 import collections
 import dataclasses
+import re
 
 _RAISES = ("assertRaises", "assertRaisesRegex", "raises", "assert_raises")
 _MOST_FILES = 12  # a name that more files mention is clear by then
@@ -30,7 +31,8 @@ class Hints:
     subfolders: set = dataclasses.field(default_factory=set)
     revisions: set = dataclasses.field(default_factory=set)
     files: set = dataclasses.field(default_factory=set)  # that hf_hub_download asks for
-    companions: set = dataclasses.field(default_factory=set)  # an adapter's base models
+    companions: dict = dataclasses.field(default_factory=dict)  # an adapter's base models, the likeliest first
+    beside: set = dataclasses.field(default_factory=set)  # texts in the same row of a table
     paths: list = dataclasses.field(default_factory=list)
     labels: tuple = ()  # of a config's id2label, as a test states them
     raised: list = dataclasses.field(default_factory=list)  # messages of tests that expect an error
@@ -41,12 +43,23 @@ class Hints:
         return [name for name, _ in sorted(self.classes.items(), key=lambda c: (-c[1], c[0]))]
 
 
+_MOST_KEPT = 2_000_000  # characters of files whose trees are kept: some hundred bytes of memory each
+
+
+def trees_of(source):
+    """The same for the same source: parsing takes longer than reading a tree."""
+    if getattr(source, "trees", None) is None:
+        source.trees = Trees(source)
+    return source.trees
+
+
 class Trees:
     """Parsed files of the source; the most recent ones are kept."""
 
     def __init__(self, source):
         self.source = source
         self.kept = collections.OrderedDict()
+        self.size = 0
 
     def mentioning(self, name):
         files = [(p, t) for p, t in self.source.mentioning(name) if f'"{name}"' in t or f"'{name}'" in t]
@@ -65,10 +78,12 @@ class Trees:
                 for node in ast.walk(tree):
                     for child in ast.iter_child_nodes(node):
                         child.parent = node
-            self.kept[path] = tree
-            if len(self.kept) > 40:
-                self.kept.popitem(last=False)
-        return self.kept[path]
+            self.kept[path] = (tree, len(text))
+            self.size += len(text)
+            while self.size > _MOST_KEPT and len(self.kept) > 1:
+                self.size -= self.kept.popitem(last=False)[1][1]
+        self.kept.move_to_end(path)
+        return self.kept[path][0]
 
 
 def hints_for(name, trees):
@@ -80,7 +95,9 @@ def hints_for(name, trees):
         hints.paths.append(path)
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and node.value == name:
+                hints.beside |= _texts_beside(node)
                 _follow(node, tree, hints, 0)
+                _see_companions(node, hints)
                 hints.labels = hints.labels or _labels_near(node)
     return hints
 
@@ -165,20 +182,18 @@ def _see_call(call, argument, hints):
     hints.uses += 1
     if (message := _expected_error(call)) is not None:
         hints.raised.append(message)
-    words = {k.arg: k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)}
-    if isinstance(words.get("subfolder"), str):
-        hints.subfolders.add(words["subfolder"])
-    if isinstance(words.get("revision"), str) and hints.uses > len(hints.raised):
-        hints.revisions.add(words["revision"])
+    words = {k.arg: _texts_of(k.value, hints) for k in call.keywords if k.arg in ("subfolder", "revision")}
+    hints.subfolders |= words.get("subfolder", set())
+    if hints.uses > len(hints.raised):
+        hints.revisions |= words.get("revision", set())
     function = call.func
     if isinstance(function, ast.Attribute) and function.attr in _LOADS:
         owner = _word(function.value)
         if owner:
             hints.classes[owner] += 1
-        if owner and owner.startswith(("Peft", "AutoPeft")) and call.args and not _within(argument, call.args[0]):
-            hints.classes["Adapter"] += 1
-            if isinstance(call.args[0], ast.Constant):
-                hints.companions.add(call.args[0].value)
+        if owner and owner.startswith(("Peft", "AutoPeft")):
+            is_first = bool(call.args) and _within(argument, call.args[0])
+            hints.classes["Adapter"] += int(is_first == (owner.startswith("AutoPeft") or owner == "PeftConfig"))
         return
     called = _word(function)
     if called == "load_adapter":
@@ -193,6 +208,57 @@ def _see_call(call, argument, hints):
             hints.files.add(asked.value)
     elif called and called[:1].isupper():
         hints.classes[called] += 1  # SentenceTransformer("…"), CrossEncoder("…")
+
+
+def _texts_of(node, hints):
+    """The texts that an argument may be: itself, those that the file assigns to its name, and those
+    that stand in a table's row with the repository."""
+    if isinstance(node, ast.Constant):
+        return {node.value} if isinstance(node.value, str) else set()
+    if not isinstance(node, ast.Name):
+        return set()
+    assigned = {n.value.value for n in ast.walk(_root(node)) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)
+                and isinstance(n.value.value, str) and any(isinstance(t, ast.Name) and t.id == node.id for t in n.targets)}  # fmt: skip
+    return assigned or hints.beside
+
+
+def _texts_beside(node):
+    row = getattr(node, "parent", None)
+    if not isinstance(row, ast.Tuple):
+        return set()
+    return {e.value for e in row.elts if isinstance(e, ast.Constant) and isinstance(e.value, str) and e is not node}
+
+
+def _see_companions(node, hints):
+    """Other repositories that the same function names: first those that it loads a model from."""
+    scope = _scope(node)
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return
+    loaded, other = {}, {}
+    loads = list(_loads_in(scope))
+    texts = [n for n in ast.walk(scope) if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value != node.value]
+    for text in texts:
+        if _is_loaded(text, loads):
+            loaded[text.value] = None
+        elif re.fullmatch(r"[\w.-]+/[\w.-]+", text.value):
+            other[text.value] = None
+    hints.companions = {**hints.companions, **loaded, **other}
+
+
+def _loads_in(scope):
+    """What classes of models load in a function: the first arguments."""
+    for call in ast.walk(scope):
+        if isinstance(call, ast.Call) and call.args and _word(call.func) in _LOADS:
+            owner = _word(getattr(call.func, "value", None)) or ""
+            if owner.startswith("AutoModel") or "For" in owner or owner.endswith("Model"):
+                yield call.args[0]
+
+
+def _is_loaded(text, loads):
+    """Whether it, or a variable that is assigned it, is loaded."""
+    statement = getattr(text, "parent", None)
+    names = {t.id for t in statement.targets if isinstance(t, ast.Name)} if isinstance(statement, ast.Assign) else set()
+    return any(first is text or isinstance(first, ast.Name) and first.id in names for first in loads)
 
 
 def _see_class_attributes(statement, hints):

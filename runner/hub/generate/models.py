@@ -6,11 +6,12 @@ Not here: tokenizers (tokens.py), processors (processors.py), libraries beside t
 
 import re
 import sys
+import traceback
 
 from . import heads, labels, names, others, processors, saving, tokens
 from .architectures import class_named, config_types, tiny_config
 from .common import found, listing, missing, seed_everything
-from .hints import Trees, hints_for
+from .hints import hints_for, trees_of
 
 # A model of two parts writes with the tokenizer of its decoder (architectures.py).
 TEXT_TYPES = {"vision-encoder-decoder": "gpt2", "encoder-decoder": "bert", "speech-encoder-decoder": "bert"}
@@ -19,16 +20,20 @@ _NO_WEIGHTS = re.compile(r"no-?model|config-?only|without-?weights|no-?weights|t
 
 def make_model(name, revision, file, folder, source):
     """The answer for a model's repository, with each file that transformers saves for it."""
-    hints = hints_for(name, Trees(source))
+    hints = hints_for(name, trees_of(source))
     if (gone := names.absent(name, revision, hints)) is not None:
         return missing(*gone)
     decision = names.decide(name, hints)
     if decision is None:
         return missing("no rule knows this name, and the source does not say what it is")
-    seed_everything(name)
+    decision.seed = names.seed_word(name, revision)
+    seed_everything(decision.seed)
     if decision.library != "transformers":
-        return others.make(decision, name, file, folder, source, hints)
-    answer = make_transformers(decision, name, folder, hints)
+        answer = others.make(decision, name, file, folder, source, hints)
+        if "files" not in answer or decision.library == "diffusers":  # whose parts have folders of their own
+            return answer
+    else:
+        answer = make_transformers(decision, name, folder, hints)
     return {**answer, "files": add_subfolders(folder, hints.subfolders)}
 
 
@@ -52,26 +57,43 @@ def make_transformers(decision, name, folder, hints):
     want = {"name": name, "architecture": architecture, "tokenizer_classes": tokenizer_classes(hints)}
     text_type = TEXT_TYPES.get(model_type, model_type)
     facts = attempt(lambda: tokens.make_tokenizer(text_type, folder, want), "tokenizer")
-    seed_everything(name)
+    seed_everything(decision.seed)
     overrides = config_overrides(model_class, model_type, decision)
     if stated := labels.labels_for(name, hints, architecture):
         overrides.update(labels.fields_for(stated))
     config = tiny_config(config_class, facts, overrides)
     config.architectures = [architecture] if architecture else None
-    if model_class is None or _NO_WEIGHTS.search(name.lower()):
-        config.save_pretrained(folder)
-    else:
-        saving.save(model_class, config, folder, name, facts)
-        saving.drop_unread_inputs(model_class, folder)
+    config.save_pretrained(folder)
+    why = decision.why
+    if model_class is not None and not _NO_WEIGHTS.search(name.lower()):
+        candidates = heads.classes_with_head(architecture, model_type, hints)
+        if (problem := save_weights(candidates, config, folder, name, facts)) is not None:
+            why = f"{why}; no weights: {problem}"
     written = attempt(lambda: processors.make_processor(model_type, folder, config, facts), "processor")
     task = heads.task_of(architecture) if architecture else None
     library = "transformers"
     if decision.sentence:
-        others.add_sentence_files(decision, config, folder)
+        others.add_sentence_files(decision, config, folder, name)
         library, task = "sentence-transformers", "sentence-similarity"
     made = ", ".join([architecture or config_class.__name__, *(written or [])])
     tags = sorted({library, "transformers", "safetensors", model_type})
-    return found(folder, made, decision.why, pipeline_tag=task, library_name=library, tags=tags)
+    return found(folder, made, why, pipeline_tag=task, library_name=library, tags=tags)
+
+
+def save_weights(candidates, config, folder, name, facts):
+    """Why there are none; None where there are. Tests of configs and tokenizers need none. The last
+    candidate is the class that the config names."""
+    try:
+        *with_head, own = map(class_named, candidates)
+        chosen = next((c for c in with_head if saving.has_all_of(c, own, config)), own)
+        saving.save(chosen, config, folder, name, facts)
+    except Exception as error:
+        traceback.print_exc()
+        return f"{type(error).__name__}: {error}"[:300]
+    if chosen is not own:
+        saving.patch_json(folder / "config.json", {"architectures": [own.__name__]})
+    saving.drop_unread_inputs(own, folder)
+    return None
 
 
 def attempt(make, part):
@@ -105,6 +127,6 @@ def config_overrides(model_class, model_type, decision):
 def make_file(name, file, folder, made):
     """The answer for a file that the repository does not have yet: the same weights in another
     format, where the name of the file says which."""
-    if file and (folder / "config.json").exists() and saving.convert(folder, file):
+    if file and saving.convert(folder, file):
         return {**found(folder, made["class"], made["why"]), "info": made["info"]}
     return missing(f"{name} has no {file}")

@@ -45,6 +45,9 @@ class Decision:
     why: str = ""
     exact: bool = False  # the class itself, also if it is one without a head
     sentence: str = ""  # the sentence-transformers class that loads it
+    word: str = ""  # of the name, that spells the class
+    auto: str = ""  # the auto class whose head it has
+    seed: str = ""  # other revisions have other weights
 
 
 def absent(name, revision, hints):
@@ -72,10 +75,27 @@ def decide(name, hints):
         decision = rule(name, hints)
         if decision is not None:
             decision.sentence = _sentence_class(name, hints)
+            decision.seed = name
             if hints.stated and hints.stated not in (decision.architecture, decision.sentence):
                 decision.why += f"; hub.names.json states {hints.stated}, which the installed packages lack"
             return decision
     return None
+
+
+def decide_plain(name):
+    """What a name that is no adapter's means by its words alone; None if no rule knows it."""
+    if is_adapter(name):
+        return _by_spelled_class(name, None)
+    for rule in (_by_spelled_class, _by_document, _by_spelled_type):
+        if (decision := rule(name, None)) is not None:
+            return decision
+    return None
+
+
+def seed_word(name, revision):
+    """The weights of a commit, and those in another precision, are the main ones."""
+    is_main = revision is None or re.fullmatch(r"main|master|HEAD|[0-9a-f]{40}|fp16|bf16|fp32|float16|onnx|flax", revision)
+    return name if is_main else f"{name}@{revision}"
 
 
 def _is_model(found):
@@ -97,15 +117,33 @@ def _by_spelled_class(name, hints):
         found = class_named(word)
         if _is_model(found):
             model_type = found.config_class.model_type
-            return Decision("transformers", model_type, word, f"the name spells {word}", exact=True)
+            return Decision("transformers", model_type, word, f"the name spells {word}", exact=True, word=word)
+    return _by_spelled_auto(words)
+
+
+def _by_spelled_auto(words):
+    """T5ForSeq2SeqLM: a type and the head of an auto class, where no class has that name."""
+    for word in words:
+        base, _, head = word.partition("For")
+        model_type = getattr(class_named(base + "Config"), "model_type", None)
+        if head and model_type in config_types():
+            auto = "AutoModel" if head == "FeatureExtraction" else "AutoModelFor" + head
+            return Decision("transformers", model_type, why=f"the name spells {word}", auto=auto, word=word)
     return None
 
 
+ADAPTER_WORDS = {"lora", "qlora", "dora", "adalora", "loha", "lokr", "peft", "adapter", "adapters", "ia3"}
+
+
+def is_adapter(name):
+    """Whether a word of the name says so."""
+    return bool(ADAPTER_WORDS & set(re.split(r"[^a-z0-9]+", name.rsplit("/", 1)[-1].lower())))
+
+
 def _by_adapter(name, hints):
-    words = set(re.split(r"[^a-z0-9]+", name.rsplit("/", 1)[-1].lower()))
     if "Adapter" in hints.classes:
         return Decision("peft", why="the source loads it as an adapter")
-    if words & {"lora", "peft", "adapter", "adapters", "ia3", "qlora"}:
+    if is_adapter(name):
         return Decision("peft", why="the name says adapter")
     return None
 
@@ -179,6 +217,9 @@ def _by_spelled_type(name, hints):
     if not types:
         return None
     model_type, word = types[0]
+    experts = next((t for t in (f"{model_type}_moe", f"{model_type}moe") if t in config_types()), None)
+    if experts and re.search(r"\d+b-a\d+(\.\d+)?b", name.lower()):  # active parameters of all
+        model_type = experts
     return Decision("transformers", model_type, "", f"the name spells {word}")
 
 
@@ -203,6 +244,8 @@ def _by_default(name, hints):
             return Decision("transformers", families.AUTO_DEFAULTS[word], "", f"the default for {word}")
     if name.startswith(("sentence-transformers/", "cross-encoder/")):
         return Decision("transformers", "bert", "", "the default of the owner")
+    if re.search(r"embed(ding)?|sentence|rerank|bi-?encoder|cross-?encoder", name.lower()):
+        return Decision("transformers", "bert", "", "the name is of an encoder of texts")
     return None
 
 
@@ -223,7 +266,8 @@ def documented_type(name):
 
 @functools.cache
 def documents():
-    """Checkpoint → model types, as the docstrings of the installed config classes link them."""
+    """Checkpoint → model types, as the docstrings of the installed config classes link them, or
+    what writes these docstrings is told."""
     import transformers
 
     found = {}
@@ -232,7 +276,8 @@ def documents():
         text = file.read_text(errors="replace")
         types = re.findall(r'^    model_type = "([^"]+)"', text, re.M)
         whole = next((t for t in types if t.replace("-", "_") == file.parent.name), types[-1] if types else None)
-        for link in re.findall(r"\]\(https://huggingface\.co/([\w.-]+(?:/[\w.-]+)?)\)", text):
+        links = re.findall(r"\]\(https://huggingface\.co/([\w.-]+(?:/[\w.-]+)?)\)", text)
+        for link in [*links, *re.findall(r'@auto_docstring\(checkpoint="([\w./-]+)"', text)]:
             if whole and whole not in found.setdefault(link, []):
                 found[link].append(whole)
     for link in [n for n in found if "/" in n]:
@@ -246,7 +291,10 @@ def squash(text):
 
 @functools.cache
 def _spellings():
-    table = {squash(t): t for t in config_types().keys() if len(squash(t)) > 1}
+    types = [t for t in config_types().keys() if len(squash(t)) > 1]
+    # Names of checkpoints leave out how the experts are called: Qwen3-Omni-30B-A3B.
+    table = {squash(t.removesuffix("_moe")): t for t in types}
+    table.update({squash(t): t for t in types})
     table.update(families.FAMILIES)
     return table
 

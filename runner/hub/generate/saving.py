@@ -3,6 +3,7 @@
 Not here: the model's config (architectures.py).
 """
 
+import copy
 import inspect
 import json
 import re
@@ -17,6 +18,14 @@ def save(model_class, config, folder, name, facts):
     options = {"max_shard_size": "64KB"} if "shard" in name.lower() else {}
     model.save_pretrained(folder, **options)
     return model
+
+
+def has_all_of(model_class, base_class, config):
+    """Whether the class has each weight that the class without a head has."""
+    prefix = base_class.base_model_prefix
+    inside = getattr(build(model_class, copy.deepcopy(config)), prefix, None)
+    own = base_class(copy.deepcopy(config)).state_dict()
+    return inside is not None and set(own) <= set(inside.state_dict())
 
 
 def build(model_class, config):

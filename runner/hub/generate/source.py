@@ -20,6 +20,7 @@ class Source:
         self.models, self.datasets = (dict((stated or {}).get(kind, {})) for kind in ("models", "datasets"))
         self.root = pathlib.Path(root).resolve() if root else None
         self._texts = None
+        self.trees = None  # of hints.py
 
     def texts(self):
         """Path from the root → text, in the order of the paths."""

@@ -34,13 +34,18 @@ def pytest_configure(config):
     )
 
 
+def kept_folder(name, made_of):
+    """For what takes long to make and is the same as long as `made_of` is."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    key = hashlib.sha256(made_of.encode()).hexdigest()[:12]
+    return cache / "runner" / "tests" / "shim" / f"{name}-{key}"
+
+
 def build(name):
     """Configures, builds and installs the library; returns its path."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip(f"no torch in {sys.executable}")
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    key = hashlib.sha256(f"{ROOT} {sys.prefix}".encode()).hexdigest()[:12]
-    folder = cache / "runner" / "tests" / "shim" / f"{name}-{key}"
+    folder = kept_folder(name, f"{ROOT} {sys.prefix}")
     commands = (
         ["cmake", "-S", str(SHIM), "-B", str(folder / "build"), "-G", "Ninja"]
         + ["-DCMAKE_BUILD_TYPE=Release", f"-DPython_EXECUTABLE={sys.executable}"]
@@ -110,12 +115,18 @@ threading._shutdown(); atexit._run_exitfuncs(); sys.stdout.flush(); sys.stderr.f
 """
 
 
+def in_folder(folder):
+    """What a script begins with, to go on as one that was started in this folder."""
+    return f"import os, sys; os.chdir({str(folder)!r}); sys.path.insert(0, {str(folder)!r})\n"
+
+
 def run_child(
     library, folder, script, *, active=True, env=None, python=sys.executable, argv=None, cwd=None,
-    stdin=None, warm=False, ends=True,
+    stdin=None, warm=False, late=False, ends=True,
 ):
     """Runs a script as the runner would run a module. `warm`: in a process that is forked from one
-    that has imported torch (warm_children.py). `ends=False`: a script that comes to its end does not
+    that has imported torch (warm_children.py). `late`: that, and the script itself imports TorchDevice.
+    `ends=False`: a script that comes to its end does not
     wait until Python has freed all modules, a quarter of its time."""
     path = folder / "script.py"
     path.write_text(script if ends else script + LEAVE)
@@ -134,8 +145,8 @@ def run_child(
         environ["ACTIVATE_TORCH_DEVICE"] = "1"
     for key, value in (env or {}).items():
         environ.pop(key, None) if value is None else environ.update({key: value})
-    if warm:
-        return Child(warm_children.run(path, folder, environ, env or {}), path, record)
+    if warm or late:
+        return Child(warm_children.run(path, folder, environ, env or {}, late), path, record)
     done = subprocess.run(
         [python, *(argv or [str(path)])],
         env=environ,
@@ -171,10 +182,23 @@ def starting_child(child):
     return functools.partial(child, ends=False)
 
 
+@pytest.fixture(scope="session")
+def started_child(library, tmp_path_factory):
+    """A fresh process that asked for CUDA once, for tests that only read what it wrote."""
+    script = "import json, torch\nprint(json.dumps([torch.cuda.is_available(), torch.ones(2, device='cuda').device.type]))\n"
+    return run_child(library, tmp_path_factory.mktemp("started"), script, ends=False)
+
+
 @pytest.fixture
 def warm_child(library, tmp_path):
     """The same, warm."""
     return functools.partial(run_child, library, tmp_path, warm=True)
+
+
+@pytest.fixture
+def late_child(library, tmp_path):
+    """The same for scripts that activate the shim themselves: torch was imported without it."""
+    return functools.partial(run_child, library, tmp_path, late=True)
 
 
 @pytest.fixture(scope="session")

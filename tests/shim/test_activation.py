@@ -19,8 +19,8 @@ print(json.dumps([torch.cuda.is_available(), torch.ones(2, device="cuda").device
 """
 
 
-def test_a_program_written_for_cuda_runs_unedited(starting_child):
-    assert starting_child(CUDA_WORKS).answer == [True, "cpu"]
+def test_a_program_written_for_cuda_runs_unedited(started_child):
+    assert started_child.answer == [True, "cpu"]
 
 
 def test_without_the_variable_nothing_is_redirected(starting_child):
@@ -114,7 +114,7 @@ def test_the_shim_works_under_test_frameworks(starting_child, tmp_path, framewor
 
 
 @pytest.mark.parametrize("first, second", [("torch", "TorchDevice"), ("TorchDevice", "torch")])
-def test_torchdevice_works_before_and_after_torch(starting_child, first, second):
+def test_torchdevice_works_before_and_after_torch(late_child, starting_child, first, second):
     script = f"""
 import {first}
 import {second}
@@ -129,11 +129,14 @@ print(json.dumps([
     torch.cuda.get_device_properties(0).major, torch.cuda.nvtx.range_push("a"),
     isinstance(torch.cuda.Stream(), torch.Stream)]))
 """
-    answer = starting_child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
+    if first == "torch":
+        answer = late_child(script).answer
+    else:
+        answer = starting_child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
     assert answer == [VERSION, "cpu", True, "cpu", True, 7, 0, True]
 
 
-def test_a_late_activation_is_known_to_the_compiler(starting_child):
+def test_a_late_activation_is_known_to_the_compiler(late_child):
     script = """
 import json, torch, torch._dynamo
 @torch.compile(backend="eager", fullgraph=True)
@@ -145,21 +148,21 @@ torch._dynamo.reset()
 x = torch.zeros(1)
 print(json.dumps([before, asks(x).item(), torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)).item()]))
 """
-    answer = starting_child(script, env={"PYTHONPATH": str(SHIM / "python")}).answer
+    answer = late_child(script).answer
     assert answer == [0.0, 1.0, 1.0]
 
 
-def test_torchdevice_does_nothing_without_the_variable(starting_child):
+def test_torchdevice_does_nothing_without_the_variable(late_child):
     script = """
 import json, torch, TorchDevice
 TorchDevice.apply_patches()
 print(json.dumps([torch.cuda.is_available(), str(TorchDevice.get_default_device())]))
 """
-    ran = starting_child(script, active=False, env={"PYTHONPATH": str(SHIM / "python")})
+    ran = late_child(script, active=False)
     assert ran.answer == [False, "cpu"]
 
 
-def test_a_second_activation_changes_nothing(starting_child):
+def test_a_second_activation_changes_nothing(warm_child):
     script = """
 import json, threading, torch, TorchDevice
 from compat_shim import hook
@@ -170,18 +173,18 @@ torch.ones(2, device="cuda")
 import compat_shim
 print(json.dumps([before == after, sum(site["count"] for site in compat_shim.sites())]))
 """
-    ran = starting_child(script)
+    ran = warm_child(script)
     assert ran.answer == [True, 1]
     assert [line["event"] for line in ran.record].count("session") == 1
 
 
-def test_subprocesses_of_a_test_are_redirected_too(starting_child):
+def test_subprocesses_of_a_test_are_redirected_too(warm_child):
     script = """
 import json, subprocess, sys, torch
 code = "import torch; print(torch.zeros(1, device='cuda').device)"
 print(json.dumps(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout))
 """
-    ran = starting_child(script)
+    ran = warm_child(script)
     assert ran.answer == "cpu\n"
     sessions = [line["pid"] for line in ran.record if line["event"] == "session"]
     assert len(sessions) == len(set(sessions)) == 2
@@ -189,20 +192,22 @@ print(json.dumps(subprocess.run([sys.executable, "-c", code], capture_output=Tru
     assert event["pid"] == sessions[1] and event["file"] == "<string>"
 
 
-def test_the_library_is_not_tied_to_where_it_was_built(starting_child, library, tmp_path):
+def test_the_library_is_not_tied_to_where_it_was_built(warm_child, library, tmp_path):
     for part in pathlib.Path(library).parent.glob("_compat_*.so"):
         shutil.copy(part, tmp_path)
     moved = tmp_path / pathlib.Path(library).name
     for simulated, device in ((None, "cpu"), ("mps", "mps")):
         env = {"COMPAT_SHIM_LIBRARY": str(moved), "TORCHDEVICE_SIMULATE": simulated}
-        assert starting_child(CUDA_WORKS, env={**env, "TORCHDEVICE_MASQUERADE": "off"}).answer == [True, device]
+        assert warm_child(CUDA_WORKS, env={**env, "TORCHDEVICE_MASQUERADE": "off"}).answer == [True, device]
 
 
-def test_the_record_starts_with_a_session_line(starting_child):
+def test_the_record_starts_with_a_session_line(started_child):
     import torch
 
-    watch, session = starting_child("import torch").record
+    watch, session, asked = started_child.record
+    assert asked["event"] == "device"
     assert watch == {"event": "watch", "format": 1, "pid": session["pid"]}
+    session = dict(session)
     pid = session.pop("pid")
     assert isinstance(pid, int)
     assert session == {

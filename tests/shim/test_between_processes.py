@@ -30,9 +30,10 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def talk(warm_child):
-    """Answers of a program whose process starts another, which runs `other(there, back)`."""
+    """Answers of a program whose process starts another, which runs `other(there, back)`. A forked one has
+    torch already."""
 
-    def run(other, body, method="spawn"):
+    def run(other, body, method="fork"):
         body = "\n".join("    " + line for line in body.strip().splitlines())
         return warm_child(BEGIN + other + MAIN.format(method=method, body=body), env=CUDA)
 
@@ -161,6 +162,7 @@ def other(there, back):
 x = back.get(timeout=60); there.put(None); process.join(60)
 x.add_(1); answers.append(x.tolist())
 """,
+        "spawn",
     )
     assert ran.answer == [[8.0] * 3, 0]
     assert "Producer process has been terminated before all shared CUDA tensors released" in ran.stderr

@@ -81,7 +81,7 @@ def train(rank, file):
     dist.destroy_process_group()
 if __name__ == "__main__":
     file = tempfile.mktemp()
-    torch.multiprocessing.spawn(train, (file,), nprocs=2)
+    torch.multiprocessing.start_processes(train, (file,), nprocs=2, start_method="fork")
     print(json.dumps([[str(g.device), g.tolist()] for g in map(torch.load, [f"{file}-0", f"{file}-1"])]))
 """,
         env=CUDA,

@@ -45,8 +45,8 @@ def test_the_host_is_what_torch_reaches(native, files, visible, host, tmp_path, 
     assert hosts.found(types.SimpleNamespace(**native)) == host
 
 
-def test_a_host_with_cuda_gets_what_is_asked_of_mps(child):
-    ran = child(
+def test_a_host_with_cuda_gets_what_is_asked_of_mps(starting_child):
+    ran = starting_child(
         """
 import json, torch
 x, y = torch.ones(2, 2, device="mps"), torch.ones(2, 2, device="cuda:1")
@@ -197,9 +197,8 @@ def test_what_a_torch_lacks_is_left_out_and_named(monkeypatch):
     assert patching.missing == ["a_torch.Kind.gone", "a_torch.old.ask"]
 
 
-def test_no_function_is_missing_from_this_torch(child):
-    ran = child("import torch")
-    (session,) = [line for line in ran.record if line["event"] == "session"]
+def test_no_function_is_missing_from_this_torch(started_child):
+    (session,) = [line for line in started_child.record if line["event"] == "session"]
     assert "missing" not in session
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import ACTIVATE, SHIM
+from conftest import ACTIVATE
 
 MANY_SITES = """
 import os, signal, sys, time, torch
@@ -68,8 +68,8 @@ print(json.dumps([raised, caught]))
     assert total == 6 * 3002
 
 
-def test_pinning_works_after_a_fork_during_pinning(child):
-    ran = child(
+def test_pinning_works_after_a_fork_during_pinning(warm_child):
+    ran = warm_child(
         """
 import json, os, signal, threading, torch
 base = torch.empty(8)
@@ -91,8 +91,8 @@ os._exit(0)
     assert ran.answer == [0]
 
 
-def test_an_interrupted_activation_can_be_repeated(child):
-    ran = child(
+def test_an_interrupted_activation_can_be_repeated(late_child):
+    ran = late_child(
         """
 import json, torch
 import compat_shim.redirect.distributed as late_step
@@ -107,22 +107,20 @@ try:
 except KeyboardInterrupt:
     hook.install()
 print(json.dumps([str(torch.device("cpu")), torch.zeros(1, device="cuda").device.type]))
-""",
-        env={"PYTHONPATH": str(SHIM / "python")},
+"""
     )
     assert ran.answer == ["cpu", "cpu"]
 
 
-def test_sharding_imported_before_the_shim_works(child):
-    ran = child(
+def test_sharding_imported_before_the_shim_works(late_child):
+    ran = late_child(
         """
 import json, torch
 import torch.distributed.fsdp as fsdp
 before = fsdp.FullyShardedDataParallel.__init__
 import TorchDevice
 print(json.dumps(fsdp.FullyShardedDataParallel.__init__ is not before))
-""",
-        env={"PYTHONPATH": str(SHIM / "python")},
+"""
     )
     assert ran.answer is True
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conftest import LEFT_OUT, ROOT, SHIM
+from conftest import LEFT_OUT, ROOT, in_folder
 
 SUITE = ROOT / "suites" / "conformance"
 RUN = """
@@ -18,10 +18,9 @@ print(json.dumps({
 """
 
 
-def test_the_conformance_suite_passes_if_torch_is_imported_first(child):
-    script = "import torch\nassert not torch.cuda.is_available()\nimport TorchDevice\n" + RUN
-    path = f"{SHIM / 'python'}:{SUITE}"
-    answer = child(script, cwd=SUITE, env={"PYTHONPATH": path}).answer
+def test_the_conformance_suite_passes_if_torch_is_imported_first(late_child):
+    script = "import torch\nassert not torch.cuda.is_available()\nimport TorchDevice\n" + in_folder(SUITE) + RUN
+    answer = late_child(script).answer
     assert answer["bad"] == []
     assert [reason for reason in answer["skipped"] if not LEFT_OUT.match(reason)] == []
     assert answer["run"] > 300

@@ -129,17 +129,17 @@ names = {each: sorted(public(getattr(c10d, each))) for each in dir(c10d) if each
 
 
 @needs_nccl
-def test_the_classes_have_what_nccls_have(child):
+def test_the_classes_have_what_nccls_have(warm_child):
     """By rule, for the next release, too."""
     script = PUBLIC_NAMES + "print(json.dumps(names))"
-    theirs = child(script, active=False).answer
+    theirs = warm_child(script, active=False).answer
     if not theirs:
         pytest.skip("this torch is built without NCCL")
-    ours = child(script, env=SIMULATED["cuda"]).answer
+    ours = warm_child(script, env=SIMULATED["cuda"]).answer
     assert ours.keys() == theirs.keys()
     for name, public in theirs.items():
         assert set(public) - set(ours[name]) == set(), name
-    ran = child(
+    ran = warm_child(
         PUBLIC_NAMES
         + """
 import copy

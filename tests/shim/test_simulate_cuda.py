@@ -3,8 +3,6 @@ torch.cuda."""
 
 import pytest
 
-from conftest import SHIM
-
 
 def test_tensors_report_the_simulated_devices(on_cuda):
     ran = on_cuda(
@@ -312,7 +310,7 @@ x = torch.randn(8, 8, device="{device}", requires_grad=True)
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_devices_are_simulated_if_torch_is_imported_first(child):
+def test_devices_are_simulated_if_torch_is_imported_first(late_child):
     script = """
 import torch
 assert not torch.cuda.is_available()
@@ -324,8 +322,7 @@ with torch.cuda.stream(torch.cuda.Stream(device=1)):
 print(json.dumps([str(x.device), torch.cuda.device_count(), event.device.index,
                   isinstance(x, torch.cuda.FloatTensor)]))
 """
-    env = {"TORCHDEVICE_SIMULATE": "cuda", "PYTHONPATH": str(SHIM / "python")}
-    assert child(script, env=env).answer == ["cuda:1", 2, 1, True]
+    assert late_child(script, env={"TORCHDEVICE_SIMULATE": "cuda"}).answer == ["cuda:1", 2, 1, True]
 
 
 def test_integers_strings_and_torchscript_name_the_devices(on_cuda):

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.skipif(not ANSWERS, reason=f"the answers are those of t
 
 
 @pytest.mark.parametrize("capability", ANSWERS)
-def test_calls_are_answered_as_by_torchs_cuda_code(child, capability):
+def test_calls_are_answered_as_by_torchs_cuda_code(warm_child, capability):
     answers = ANSWERS[capability]
-    ran = child(
+    ran = warm_child(
         f"import json\n{calls.NAMES}\nprint(json.dumps({{call: answer(call) for call in {[*answers]!r}}}))",
         env={"TORCHDEVICE_SIMULATE": "cuda", "TORCHDEVICE_CAPABILITY": capability},
     )
@@ -51,8 +51,8 @@ REASONS = {
 
 
 @pytest.mark.parametrize("call", REASONS)
-def test_each_kernel_of_attention_says_why_it_is_not_taken(child, call):
-    ran = child(f"{calls.NAMES}\nanswer({call!r})", env={"TORCHDEVICE_SIMULATE": "cuda"})
+def test_each_kernel_of_attention_says_why_it_is_not_taken(warm_child, call):
+    ran = warm_child(f"{calls.NAMES}\nanswer({call!r})", env={"TORCHDEVICE_SIMULATE": "cuda"})
     said = [line.partition("Warning: ")[2] for line in ran.stderr.splitlines() if "Warning: " in line]
     assert [text.split(" (function ")[0] for text in said] == REASONS[call]
 

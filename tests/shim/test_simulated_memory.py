@@ -243,8 +243,8 @@ CONTEXTS = {
 
 
 @pytest.mark.parametrize("used", CONTEXTS)
-def test_a_device_has_a_context_once_it_is_used(child, used):
-    ran = child(
+def test_a_device_has_a_context_once_it_is_used(warm_child, used):
+    ran = warm_child(
         f"import json, torch\n{used}\n"
         "print(json.dumps([i for i in range(2) if torch._C._cuda_hasPrimaryContext(i)]))",
         env=DEVICES["cuda"],

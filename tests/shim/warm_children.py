@@ -3,7 +3,8 @@ most of what a script's own process costs are these imports. Each script has a p
 its own.
 
 A process of each usual environment imported torch with the shim active. One without the shim serves the
-other environments: there the shim is activated after the fork, as by a program that imports torch first.
+other environments: there the shim is activated after the fork, as by a program that imports torch first,
+or by the script itself (`late`).
 
 Not for tests of how the shim is activated, of what it does while modules are imported, or of how a
 process ends: those run scripts of their own (conftest.run_child).
@@ -11,6 +12,7 @@ process ends: those run scripts of their own (conftest.run_child).
 
 import atexit
 import gc
+import importlib
 import json
 import os
 import pathlib
@@ -31,22 +33,24 @@ USUAL = (
     {"TORCHDEVICE_MODE": "full", "TORCHDEVICE_SIMULATE": "mps"},
 )
 # Read when they are used.
-LATE = ("TORCHINDUCTOR_", "PYTORCH_MPS_", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-ASKS = "ACTIVATE_TORCH_DEVICE"
+LATE = ("TORCHINDUCTOR_", "PYTORCH_MPS_", "PYTORCH_NVML_", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+# Read when the shim is activated.
+AT_ACTIVATION = ("TORCHDEVICE_", "PYTORCH_ENABLE_MPS_FALLBACK")
+ASKS, LIBRARY = "ACTIVATE_TORCH_DEVICE", "COMPAT_SHIM_LIBRARY"
 
 
 class Warm:
     """A process that runs one script after the other."""
 
-    def __init__(self, environ):
+    def __init__(self, environ, modules):
         self.process = subprocess.Popen(
-            [sys.executable, __file__], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, *modules], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def run(self, path, folder, environ):
+    def run(self, path, folder, environ, late):
         """The script's exit status and output."""
         files = [str(folder / name) for name in ("out.txt", "err.txt")]
-        print(json.dumps([str(path), str(folder), environ, *files]), file=self.process.stdin, flush=True)
+        print(json.dumps([str(path), str(folder), environ, late, *files]), file=self.process.stdin, flush=True)
         code = int(self.process.stdout.readline())
         out, err = (open(file).read() for file in files)
         return subprocess.CompletedProcess([str(path)], code, out, err)
@@ -59,26 +63,28 @@ class Warm:
 _warm = {}
 
 
-def run(path, folder, environ, own):
-    """`own`: the variables in which `environ` differs from other scripts'."""
-    shims = {name: value for name, value in environ.items() if name.startswith("TORCHDEVICE_") and name != OWN}
-    late = [name for name in own if name.startswith(LATE)]
-    torchs = [name for name in own if name.startswith("PYTORCH_")]
-    others = own.keys() - {*shims, *late, *torchs}
+def run(path, folder, environ, own, late=False):
+    """`own`: the variables in which `environ` differs from other scripts'. `late`: nobody but the script
+    itself activates the shim, by `import TorchDevice`."""
+    shims = {name: value for name, value in environ.items() if name.startswith(AT_ACTIVATION) and name != OWN}
+    read_late = [name for name in own if name.startswith(LATE)]
+    others = own.keys() - {*shims, *read_late}
     # A path adds modules, or hides them, from the first import on.
-    early = ASKS in environ and shims in USUAL and not others or "PYTHONPATH" in others
-    left_out = late if early else [*own, *shims, ASKS]
+    early = not late and (ASKS in environ and shims in USUAL and not others or "PYTHONPATH" in others)
+    left_out = read_late if early else [*own, *shims, ASKS, LIBRARY]
     started = {**{name: value for name, value in environ.items() if name not in left_out}, OWN: os.devnull}
     key = json.dumps(started, sort_keys=True)
     if key not in _warm:
-        _warm[key] = Warm(started)
+        few = "PYTHONPATH" in others and own.keys() - {"PYTHONPATH", "TORCHDEVICE_MODE"}
+        # The first step of an optimizer imports the second, which takes as long as torch.
+        _warm[key] = Warm(started, ["torch"] if few else ["torch", "torch._dynamo"])
         atexit.register(_warm[key].end)
-    return _warm[key].run(path, folder, environ)
+    return _warm[key].run(path, folder, environ, late)
 
 
 def _serve():
-    import torch._dynamo  # noqa: F401  the first step of an optimizer imports it
-
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     shim = sys.modules.get("compat_shim")  # none where it is not activated
     counted = shim and shim.counted()
     gc.freeze()
@@ -86,7 +92,7 @@ def _serve():
     # Buffered output, or output by accident, belongs to no answer.
     os.dup2(2, 1)
     for line in sys.stdin:
-        path, folder, environ, out, err = json.loads(line)
+        path, folder, environ, late, out, err = json.loads(line)
         pid = os.fork()
         if pid == 0:
             break
@@ -105,9 +111,10 @@ def _serve():
     os.chdir(folder)
     if shim:
         shim.record_anew(counted)
-    elif environ.get(ASKS) == "1":
+    elif late or environ.get(ASKS) == "1":
         sys.path.append(SHIM)  # as the shim's sitecustomize.py does
-        import TorchDevice  # noqa: F401
+        if not late:
+            import TorchDevice  # noqa: F401
     return path
 
 

@@ -152,7 +152,7 @@ def work(rank, folder):
 class Ddp(unittest.TestCase):
     def test_two_ranks_average_their_gradients(self):
         with tempfile.TemporaryDirectory() as folder:
-            mp.spawn(work, (folder,), nprocs=2)
+            mp.start_processes(work, (folder,), nprocs=2, start_method="fork")
             for rank in "01":
                 self.assertEqual(torch.load(os.path.join(folder, rank)).tolist(), [[1.0] * 4])
 """

@@ -64,7 +64,7 @@ def test_two_ranks():
     torch.multiprocessing.spawn(rank_of, (files("nccl", "gloo"), 0), nprocs=2)
 
 def test_a_rank_fails():
-    torch.multiprocessing.spawn(rank_of, (files("nccl"), 1), nprocs=2)
+    torch.multiprocessing.start_processes(rank_of, (files("nccl"), 1), nprocs=2, start_method="fork")
 """
 
 HANGS = """

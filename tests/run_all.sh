@@ -28,13 +28,12 @@ kept=$BUILD/share/runner/shims/$(basename "$shim")
 declare -A PARTS=(
     [e2e]="tests/e2e --ignore-glob=*/test_[a-f]*.py --ignore=tests/e2e/test_porting.py --ignore=tests/e2e/test_scan.py --ignore=tests/e2e/test_torture.py"
     [e2e-a-f]="tests/e2e --ignore-glob=*/test_[g-z]*.py"
-    [shim]="tests/shim --ignore-glob=*/test_[a-m]*.py"
-    [shim-a-m]="tests/shim --ignore-glob=*/test_[n-z]*.py --ignore=tests/shim/test_machinery.py --ignore=tests/shim/test_macos_build.py"
+    [shim]=tests/shim
     [porting]="tests/e2e/test_porting.py tests/e2e/test_scan.py" [torture]=tests/e2e/test_torture.py
-    [machinery]="tests/shim/test_machinery.py tests/shim/test_macos_build.py" [harness]="tests/harness tests/hub"
+    [harness]="tests/harness tests/hub"
     [house]="tests/test_house.py tests/test_affected.py tests/gpu tests/releases tests/suites"
 )
-ORDER=(C++ shim shim-a-m e2e e2e-a-f porting torture machinery harness house)  # the longest of pytest's first
+ORDER=(C++ shim e2e e2e-a-f porting torture harness house)  # the longest of pytest's first
 PROGRAMS=()  # arguments of ctest
 if [ "${3-}" = --changed ]; then
     affected=$("$PYTHON" tests/affected.py "$BUILD" "${4:-HEAD}") || exit 2

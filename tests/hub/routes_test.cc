@@ -84,11 +84,11 @@ TEST(HubRoute, KnowsOtherAddresses) {
     EXPECT_EQ(asked("/api/telemetry/x").route, Route::telemetry);
     EXPECT_EQ(asked("/api/repos/create", http::Method::post).route, Route::read_only);
     EXPECT_EQ(asked("/api/models/a/b/commit/main", http::Method::post).route, Route::read_only);
-    EXPECT_EQ(asked("/api/models?author=a").url, "https://huggingface.co/api/models?author=a");
-    const Asked image = asked("/_url/http/images.example.org:81/a/b.jpg?x=1&sig=2");
+    EXPECT_EQ(asked("/api/models?search=a").url, "https://huggingface.co/api/models?search=a");
+    const Asked image = asked("/_url/http/images.example.org:81/a/b.jpg?w=1&sig=2");
     EXPECT_EQ(image.route, Route::address);
-    EXPECT_EQ(image.url, "http://images.example.org:81/a/b.jpg?x=1");
-    EXPECT_EQ(image.full_url, "http://images.example.org:81/a/b.jpg?x=1&sig=2");
+    EXPECT_EQ(image.url, "http://images.example.org:81/a/b.jpg?w=1");
+    EXPECT_EQ(image.full_url, "http://images.example.org:81/a/b.jpg?w=1&sig=2");
 }
 
 TEST(HubRoute, RefusesPathsThatLeadOut) {

@@ -246,7 +246,7 @@ def _see_companions(node, hints):
 
 
 def _loads_in(scope):
-    """What classes of models load in a function: the first arguments."""
+    """The first arguments by which classes of models load in a function."""
     for call in ast.walk(scope):
         if isinstance(call, ast.Call) and call.args and _word(call.func) in _LOADS:
             owner = _word(getattr(call.func, "value", None)) or ""

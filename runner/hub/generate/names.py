@@ -83,7 +83,7 @@ def decide(name, hints):
 
 
 def decide_plain(name):
-    """What a name that is no adapter's means by its words alone; None if no rule knows it."""
+    """The meaning of a name that is no adapter's, by its words alone; None if no rule knows it."""
     if is_adapter(name):
         return _by_spelled_class(name, None)
     for rule in (_by_spelled_class, _by_document, _by_spelled_type):

@@ -93,7 +93,7 @@ _FIXED = {
     "num_res_blocks": 1, "num_detection_tokens": 12, "num_parallel_samples": 4,
 }  # fmt: skip
 
-# What one pass makes many of or does often. Random weights find no end of it, so a bound that
+# One pass makes many of these, or does them often. Random weights find no end of it, so a bound that
 # stands for none (-1) becomes a small one as well.
 _BOUNDS = {
     "max_keypoints": 64, "max_num_keypoints": 64, "max_detections": 64, "max_num_objects": 64, "sinkhorn_iterations": 10,

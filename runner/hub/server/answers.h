@@ -1,4 +1,4 @@
-// Answers of the hub's API, made from the model alone. Pure. Not for content (blobs.h), nor for
+// Answers of the hub's API, made from the model alone. Pure. Not for content (store/blobs.h), nor for
 // what the model lacks (hub.cc).
 #pragma once
 

@@ -1,5 +1,5 @@
 // Fetches from a hub elsewhere, over TLS, by a Python program (upstream.py), which checks content
-// before it is kept. Not for what is recorded of it (lock.h).
+// before it is kept. Not for what is recorded of it (store/lock.h).
 #pragma once
 
 #include "runner/hub/hub.h"

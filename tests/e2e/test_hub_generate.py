@@ -189,6 +189,14 @@ def test_a_first_token_outside_becomes_the_tokenizers_own_first_one(parts):
     assert new["bos_token_id"] == 2
 
 
+def test_a_table_with_a_class_for_each_package_gives_one_that_is_installed(parts, monkeypatch):
+    processors = parts("processors")
+    monkeypatch.setattr(processors, "table", lambda kind: {"clip": {"torchvision": "Fast", "pil": "Slow"}, "vit": {"torchvision": "Fast", "pil": None}})
+    monkeypatch.setattr(processors.special_tokens, "class_of_transformers", {"Fast": int, "Slow": float}.get)
+    assert processors.class_of("image_processor", "clip", None) is float
+    assert processors.class_of("image_processor", "vit", None) is int
+
+
 # ---- models
 
 NAMES = [
@@ -354,6 +362,19 @@ def test_an_embedding_model_has_its_modules(tmp_path):
     files = contents(answer)
     assert [m["path"] for m in json.loads(files["modules.json"])] == ["", "1_Pooling", "2_Normalize"]
     assert json.loads(files["1_Pooling/config.json"])["word_embedding_dimension"] == json.loads(files["config.json"])["hidden_size"]
+
+
+@pytest.mark.skipif(not (has("transformers") and has("sklearn")), reason="no environment with scikit-learn")
+def test_a_trained_setfit_model_has_a_head_and_a_sparse_encoder_says_what_it_is(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    names = ("o/my-setfit-sst2", "o/paraphrase-MiniLM", "o/my-bert-sparse")
+    (source / "test_it.py").write_text("".join(f'{c}("{n}")\n' for c, n in zip(("SetFitModel.from_pretrained",) * 2 + ("SparseEncoder",), names)))
+    _, answers = ask(tmp_path / "out", *map(model, names), source=source)
+    trained, plain, sparse = map(contents, answers)
+    assert "model_head.pkl" in trained and json.loads(trained["config_setfit.json"])["labels"] is None
+    assert "model_head.pkl" not in plain and "modules.json" in plain
+    assert json.loads(sparse["config_sentence_transformers.json"])["model_type"] == "SparseEncoder"
 
 
 def test_labels_are_those_that_a_test_compares_not_those_that_it_sets(parts, tmp_path):

@@ -197,6 +197,15 @@ def test_a_table_with_a_class_for_each_package_gives_one_that_is_installed(parts
     assert processors.class_of("image_processor", "vit", None) is int
 
 
+def test_a_dataset_is_loaded_by_a_text_that_has_a_part_of_its_name(parts, tmp_path):
+    (tmp_path / "test_it.py").write_text('rows = load_dataset(f"o/{name}", split="train")\nrows["title"]\nfile = f"p/{name}"\n')
+    source = parts("source").Source(tmp_path)
+    use = parts("data.dataset_source").use_of("o/any", source)
+    assert use.is_loaded and list(use.splits) == ["train"] and list(use.columns) == ["title"]
+    assert parts("data.dataset_source").use_of("p/any", source) is None
+    assert parts("data.dataset_source").use_of("q/any", source) is None
+
+
 # ---- models
 
 NAMES = [

@@ -40,6 +40,9 @@ def use_of(name, source, most=MOST):
     """How the suite uses the dataset; None where no file names it."""
     mentioned = [text for _, text in source.mentioning(name)] if source is not None else []
     mentioned = [text for text in mentioned if re.search(rf"[\"'/]{re.escape(name)}[\"'/@]", text)]
+    named = bool(mentioned)
+    if not mentioned and source is not None and "/" in name:  # f"owner/{name}"
+        mentioned = [text for _, text in source.mentioning(name.split("/")[0] + "/{")]
     if not mentioned:
         return None
     found, left = Use(), most
@@ -51,7 +54,7 @@ def use_of(name, source, most=MOST):
             Reader(name, ast.parse(text)).read(found)
         except (SyntaxError, ValueError, RecursionError):
             continue
-    return found
+    return found if found.is_loaded or named else None
 
 
 class Reader:
@@ -75,6 +78,9 @@ class Reader:
             self.read_columns(found)
 
     def text(self, node):
+        if isinstance(node, ast.JoinedStr):
+            parts = [re.escape(v.value) if isinstance(v, ast.Constant) else ".+" for v in node.values]
+            return self.name if re.fullmatch("".join(parts), self.name) and "/" in parts[0] else None
         value = node.value if isinstance(node, ast.Constant) else self.constants.get(node.id) if isinstance(node, ast.Name) else None
         return value if isinstance(value, str) else None
 

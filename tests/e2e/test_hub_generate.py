@@ -280,6 +280,7 @@ def test_the_name_is_the_seed(tmp_path):
 SPELLED = [
     ("o/tiny_T5ForSeq2SeqLM", "T5ForConditionalGeneration"), ("o/tiny_OPTForFeatureExtraction", "OPTModel"),
     ("Qwen/Qwen3-30B-A3B", "Qwen3MoeForCausalLM"), ("facebook/opt-350m", "OPTForCausalLM"),
+    ("facebook/detr-resnet-50", "DetrForObjectDetection"),  # whose default backbone is another package's
 ]
 
 
@@ -287,6 +288,7 @@ SPELLED = [
 def test_names_spell_heads_of_auto_classes_and_experts(tmp_path):
     _, answers = ask(tmp_path / "out", *(model(name) for name, _ in SPELLED))
     assert [a["class"].split(",")[0] for a in answers] == [word for _, word in SPELLED]
+    assert all("model.safetensors" in contents(a) for a in answers)
 
 
 @needs_transformers

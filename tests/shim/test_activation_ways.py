@@ -7,7 +7,7 @@ import zipapp
 
 import pytest
 
-from conftest import ACTIVATE, SHIM
+from conftest import ACTIVATE, SHIM, kept_folder
 
 ASK = "import torch; print(torch.zeros(1, device='cuda').device)"
 # Checks that activation ran once: a second one would wrap functions twice.
@@ -97,9 +97,9 @@ print(json.dumps([answers, torch.zeros(1, device="cuda").device.type, compat_shi
     assert (where, active) == ("cpu", True)
 
 
-def test_unsetting_the_variable_or_reloading_does_not_deactivate(starting_child):
+def test_unsetting_the_variable_or_reloading_does_not_deactivate(warm_child):
     """The variable affects new processes only; reloading the shim's modules changes nothing."""
-    ran = starting_child(
+    ran = warm_child(
         f"""
 import importlib, json, os, subprocess, sys, torch, compat_shim, TorchDevice
 torch.zeros(1, device="cuda")
@@ -186,7 +186,7 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 """,
     "one loader for every module": """
-import importlib.machinery
+import importlib.machinery, os
 class Loader(importlib.machinery.SourceFileLoader):
     def __init__(self): self.files = {}
     def get_filename(self, name): return self.files[name]
@@ -194,7 +194,9 @@ class Loader(importlib.machinery.SourceFileLoader):
     def path(self): raise AttributeError
     def get_data(self, path):
         with open(path, "rb") as file: return file.read()
-    def path_stats(self, path): raise OSError
+    def path_stats(self, path):
+        found = os.stat(path)
+        return {"mtime": found.st_mtime, "size": found.st_size}
 class Finder:
     loader = Loader()
     def find_spec(self, name, path=None, target=None):
@@ -270,8 +272,10 @@ def test_every_way_of_starting_python_activates(starting_child, tmp_path):
         "import times": ["-X", "importtime", "program.py"],
         "optimized, in development mode": ["-OO", "-X", "dev", "-W", "ignore", "package"],
     }
+    # Nobody installs torch's optimized code. Without it Python compiles all that is imported.
+    compiled = {"PYTHONPYCACHEPREFIX": str(kept_folder("optimized", sys.prefix)), "PYTHONDONTWRITEBYTECODE": None}
     for name, argv in ways.items():
-        ran = starting_child("", argv=argv, cwd=tmp_path, stdin=ASK)
+        ran = starting_child("", argv=argv, cwd=tmp_path, stdin=ASK, env=compiled if "optimized" in name else {})
         assert (ran.returncode, ran.stdout) == (0, "cpu\n"), f"{name}: {ran.stderr}"
 
 

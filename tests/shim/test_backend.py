@@ -8,21 +8,33 @@ import subprocess
 
 import pytest
 
-from conftest import ACTIVATE, SHIM
+from conftest import ACTIVATE, kept_folder
 
 BACKEND = pathlib.Path(__file__).parent / "backend"
+
+
+def built():
+    """The backend's library, compiled once for each torch."""
+    torch = pathlib.Path(pytest.importorskip("torch").__file__).parent
+    source, compiler = BACKEND / "npu.cc", ["c++", "-std=c++20", "-shared", "-fPIC"]
+    made_of = [*compiler, str(torch), (torch / "version.py").read_text(), source.read_text()]
+    library = kept_folder("npu", "\n".join(made_of)) / "npu.so"
+    if not library.exists():
+        library.parent.mkdir(parents=True, exist_ok=True)
+        new = library.with_suffix(f".{os.getpid()}")
+        command = [*compiler, "-isystem", torch / "include", source, "-o", new]
+        command += ["-L", torch / "lib", "-ltorch_cpu", "-lc10"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        new.rename(library)
+    return library
 
 
 @pytest.fixture(scope="module")
 def npu(tmp_path_factory):
     """The environment of a script on a host with the backend."""
-    torch = pathlib.Path(pytest.importorskip("torch").__file__).parent
+    library = built()
     folder = tmp_path_factory.mktemp("npu")
-    library = folder / "npu.so"
-    command = ["c++", "-std=c++20", "-shared", "-fPIC", "-isystem", torch / "include"]
-    command += [BACKEND / "npu.cc", "-o", library, "-L", torch / "lib", "-ltorch_cpu", "-lc10"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
     installed = folder / "npu_backend-1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: npu-backend\nVersion: 1.0\n")
@@ -95,29 +107,28 @@ print(json.dumps([torch.cuda.initial_seed(), str(torch.Generator("cuda").device)
     assert ran.answer == [3, "npu:0"]
 
 
-def test_a_backend_without_hooks_is_refused(child):
+def test_a_backend_without_hooks_is_refused(late_child):
     """A backend that has a name and nothing else, as torch itself lets one register."""
-    ran = child(
+    ran = late_child(
         """
 import torch
 torch.utils.rename_privateuse1_backend("npu")
 import TorchDevice
 """,
-        env={"TORCHDEVICE_HOST": "npu", "PYTHONPATH": str(SHIM / "python")},
+        env={"TORCHDEVICE_HOST": "npu"},
     )
     last = ran.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: TORCHDEVICE_HOST=npu: ") and "Hooks" in last
 
 
-def test_a_backend_that_is_not_named_is_pointed_out(child):
-    ran = child(
+def test_a_backend_that_is_not_named_is_pointed_out(late_child):
+    ran = late_child(
         """
 import json, torch
 torch.utils.rename_privateuse1_backend("npu")
 import TorchDevice
 print(json.dumps(str(torch.ones(2, device="cuda").device)))
-""",
-        env={"PYTHONPATH": str(SHIM / "python")},
+"""
     )
     assert ran.answer == "cpu"
     assert "TORCHDEVICE_HOST=npu redirects them to the backend npu" in ran.stderr

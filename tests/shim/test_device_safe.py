@@ -38,9 +38,10 @@ def on(library, warm_child):
     def run(device, script, **env):
         if device:
             env["TORCHDEVICE_SIMULATE"] = device
+            begin = BEGIN
         else:  # as where the package is installed
-            env["PYTHONPATH"] = str(pathlib.Path(library).parent)
-        return warm_child(BEGIN + script + END, active=bool(device), env=env).answer
+            begin = f"import sys; sys.path.insert(0, {str(pathlib.Path(library).parent)!r})\n" + BEGIN
+        return warm_child(begin + script + END, active=bool(device), env=env).answer
 
     return run
 

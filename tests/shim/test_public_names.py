@@ -81,9 +81,9 @@ RUNS = {
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_no_public_name_says_that_the_device_is_missing(child, run):
+def test_no_public_name_says_that_the_device_is_missing(warm_child, run):
     env, roots, device = RUNS[run]
-    ran = child(f"import sys; sys.argv[1:] = {[','.join(roots), device]!r}\n" + SCRIPT, env=env)
+    ran = warm_child(f"import sys; sys.argv[1:] = {[','.join(roots), device]!r}\n" + SCRIPT, env=env)
     wrong, called = ran.answer
     assert wrong == {}
     assert len(called) > 30 and {f"{root}.is_available" for root in roots if "accel" in root} <= set(called)

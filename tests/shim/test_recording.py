@@ -60,8 +60,8 @@ ask(4)
     assert [e["test"] for e in ran.record if e["event"] == "test"] == ["t::a", "t::b", "t::c"]
 
 
-def test_requests_of_a_test_started_before_torch_are_counted(child):
-    ran = child(
+def test_requests_of_a_test_started_before_torch_are_counted(starting_child):
+    ran = starting_child(
         """
 import compat_shim
 compat_shim.begin_test("t::lazy")
@@ -288,8 +288,8 @@ except RuntimeError as error:
     assert ran.answer is True
 
 
-def test_a_zygotes_fork_records_what_its_imports_redirected(child):
-    ran = child(
+def test_a_zygotes_fork_records_what_its_imports_redirected(starting_child):
+    ran = starting_child(
         """
 import os
 record = os.environ.pop("TORCHDEVICE_RECORD")  # the process that imports has none

@@ -38,8 +38,8 @@ def raised(call):
 
 
 @has_float8
-def test_tensors_of_float8_have_the_cpus_values(child):
-    ran = child(
+def test_tensors_of_float8_have_the_cpus_values(warm_child):
+    ran = warm_child(
         SETUP
         + """
 # The CPU's kernels take less of float8; half precision holds the same small integers.
@@ -69,21 +69,21 @@ REFUSED = {
 
 
 @has_float8
-def test_other_kernels_refuse_float8_and_are_counted(child):
+def test_other_kernels_refuse_float8_and_are_counted(warm_child):
     script = SETUP + f"""
 x = torch.ones(2, 2, device="mps").to(torch.float8_e4m3fn)
 print(json.dumps([raised(lambda: eval(call)) for call in {list(REFUSED)!r}]))
 """
-    ran = child(script, env=SIMULATED["mps"])
+    ran = warm_child(script, env=SIMULATED["mps"])
     assert [text for _, text in ran.answer] == list(REFUSED.values())
     assert {kind for kind, text in ran.answer if text.startswith("Trying")} == {"TypeError"}
     assert sum(line["count"] for line in ran.devices(kind="refusal")) == len(REFUSED)
 
 
 @pytest.mark.skipif(not older_than("2.15"), reason="MPS has float8 from torch 2.15 on")
-def test_older_torch_has_no_float8_on_mps(child):
+def test_older_torch_has_no_float8_on_mps(warm_child):
     script = SETUP + 'print(json.dumps(raised(lambda: torch.ones(2, device="mps").to(torch.float8_e4m3fn))))'
-    kind, text = child(script, env=SIMULATED["mps"]).answer
+    kind, text = warm_child(script, env=SIMULATED["mps"]).answer
     assert (kind, text) == (
         "TypeError", "Trying to convert Float8_e4m3fn to the MPS backend but it does not have support for that dtype."
     )

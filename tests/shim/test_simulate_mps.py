@@ -408,8 +408,8 @@ print("true")
     assert [on_mps(script).returncode for _ in range(ENDINGS)] == [0] * ENDINGS
 
 
-def test_a_torch_that_has_mps_is_refused(child):
-    ran = child(
+def test_a_torch_that_has_mps_is_refused(starting_child):
+    ran = starting_child(
         """
 import importlib.machinery, sys
 class Faked:

@@ -53,8 +53,8 @@ ASKED = METHODS.replace("if __name__", "def put(queue): queue.put(where())\nif _
 SPAWNED, FORKED = [True, False], [True, True]
 
 
-def test_processes_are_spawned(child):
-    ran = child(ASKED, env=MAC)
+def test_processes_are_spawned(warm_child):
+    ran = warm_child(ASKED, env=MAC)
     assert ran.answer == ["spawn", "spawn", *5 * [SPAWNED], *2 * [FORKED], True, [0]]
 
 
@@ -110,9 +110,9 @@ def test_settings_without_a_meaning_are_refused_with_torch(child, name, value):
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_tensors_are_shared_by_files_with_names(child, method):
+def test_tensors_are_shared_by_files_with_names(warm_child, method):
     """The one way of a Mac's torch. A descriptor cannot be given twice to a process that is spawned."""
-    ran = child(
+    ran = warm_child(
         """
 import json, torch
 import torch.multiprocessing as multiprocessing
@@ -249,8 +249,8 @@ def test_without_the_option_the_host_answers(child, starting_child):
 
 
 @pytest.mark.parametrize("env", [MAC, LIKE], ids=["plain", "mac-like"])
-def test_questions_are_written_down(child, env):
-    ran = child(ASKING, env=env)
+def test_questions_are_written_down(starting_child, env):
+    ran = starting_child(ASKING, env=env)
     found = {event["op"]: (event["count"], event["test"], event["from"]) for event in ran.devices(kind="platform")}
     once = [name for name in ran.answer[0] if name not in ("platform.platform", "platform.uname", "os.uname")]
     assert {name: found[name][0] for name in once} == dict.fromkeys(once, 1)
@@ -259,8 +259,8 @@ def test_questions_are_written_down(child, env):
     assert all(row[1:] == (None, None) for row in found.values())
 
 
-def test_questions_belong_to_the_test_that_asks(child):
-    ran = child(
+def test_questions_belong_to_the_test_that_asks(starting_child):
+    ran = starting_child(
         """
 import json, platform, compat_shim
 compat_shim.begin_test("t::early")

@@ -1,12 +1,11 @@
 """Tests torch under the shim: profiler, late ops, ops without a device, the conformance suite."""
 
-import os
 import re
 import runpy
 
 import pytest
 
-from conftest import ACTIVATE, LEFT_OUT, ROOT
+from conftest import LEFT_OUT, ROOT, in_folder
 
 
 def test_the_profiler_profiles_without_noise(warm_child, tmp_path):
@@ -97,10 +96,9 @@ print(json.dumps([torch.cuda.is_available(), torch.cuda.device_count(), name]))
 
 
 @pytest.mark.parametrize("active", [True, False])
-def test_the_conformance_suite_passes_or_skips(child, active):
+def test_the_conformance_suite_passes_or_skips(warm_child, active):
     """All tests pass under the shim; without it, each is skipped with a reason."""
-    suite = ROOT / "suites" / "conformance"
-    script = """
+    script = in_folder(ROOT / "suites" / "conformance") + """
 import io, json, unittest
 loader = unittest.TestLoader()
 found = loader.discover("tests", top_level_dir=".")
@@ -114,8 +112,7 @@ print(json.dumps({
     "reasons": sorted({reason for _, reason in outcome.skipped}),
 }))
 """
-    path = os.pathsep.join([str(ACTIVATE), str(suite)])
-    answer = child(script, active=active, cwd=suite, env={"PYTHONPATH": path}).answer
+    answer = warm_child(script, active=active).answer
     assert answer["not imported"] == [] and answer["bad"] == []
     assert answer["collected"] >= 100
     assert active or answer["skipped"] == answer["collected"]

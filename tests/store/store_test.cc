@@ -109,7 +109,7 @@ TEST_F(StoreTest, FindsRunsOfOneRevisionInOtherWays) {
     unfit("other_revision", [](RunInfo& info) { info.commit = "456"; });
     unfit("changed_since", [](RunInfo& info) { info.dirty = true; });
     unfit("other_torch", [](RunInfo& info) { info.torch = "2.12.0"; });
-    unfit("other_hub", [](RunInfo& info) { info.hub = "generate"; });
+    unfit("other_hub", [](RunInfo& info) { info.hub = "replay"; });
     unfit("keeps_going", [](RunInfo& info) { info.keep_going = true; });
     unfit("seeds", [](RunInfo& info) { info.seeds = 3; });
     unfit("imported", [](RunInfo& info) { info.rerun_argv.clear(); });

@@ -434,3 +434,12 @@ def test_padding_and_late_tokens_are_as_the_family_has_them(tmp_path):
         vocabulary = json.loads(files["tokenizer.json"])["model"]["vocab"]
         made[answer["class"].partition("For")[0].partition("LM")[0]] = (settings.get("pad_token"), vocabulary["<|endoftext|>"] == len(vocabulary) - 1)
     assert made == {"Whisper": ("<|endoftext|>", True), "GPT2": (None, True), "OPT": ("<pad>", True)}
+
+
+def test_files_of_a_space_are_drawn(tmp_path):
+    """Tests name pictures of demonstrations by their address. Nobody runs the program of one."""
+    space = {"kind": "space", "name": "org/demo", "revision": "main"}
+    _, answers = ask(tmp_path / "out", {**space, "file": "sounds/a.wav"}, {**space, "file": "notes.txt"}, {**space, "file": "app.py"}, {**space, "file": None})
+    assert contents(answers[0])["sounds/a.wav"].startswith(b"RIFF")
+    assert list(contents(answers[1])) == ["notes.txt", "sounds/a.wav"]
+    assert [a["missing"] for a in answers[2:]] == ["no rule makes app.py of a space", "no rule makes the program of a space"]

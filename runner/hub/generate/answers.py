@@ -53,6 +53,8 @@ class Answers:
             return media.make_url(name, self.folder(kind, name, ""), self.source)
         if kind == "dataset":
             return repositories.make_dataset(name, file, self.folder(kind, name, revision), self.source)
+        if kind == "space":
+            return media.make_space(name, file, self.folder(kind, name, revision))
         if kind != "model":
             return missing(f"no rule makes a {kind}")
         return self.model(name, revision, file)

@@ -1,4 +1,4 @@
-"""Pictures, sounds and videos drawn by code, for addresses written into tests.
+"""Pictures, sounds and videos drawn by code, for addresses written into tests and files of spaces.
 
 Not here: datasets (repositories.py).
 """
@@ -26,6 +26,13 @@ def make_url(url, folder, source):
     return answer(folder, name, suffix, None)
 
 
+def make_space(name, file, folder):
+    """The answer for a space, which has the files that it was asked for. Nobody runs its program."""
+    if not file or files.suffix_of(file) not in files.MAKERS:
+        return missing(f"no rule makes {file or 'the program'} of a space")
+    return answer(folder, f"{name}/{file}", files.suffix_of(file), None, folder / file)
+
+
 def is_picture(parts, suffix):
     query = urllib.parse.parse_qs(parts.query)
     if PICTURES.match(parts.hostname or "") or "jpg" in query.get("fm", ()):
@@ -37,17 +44,17 @@ def stated_size(name):
     return re.search(r"/\d{2,4}/\d{2,4}/?$", name) is not None
 
 
-def answer(folder, name, suffix, maker):
+def answer(folder, name, suffix, maker, path=None):
     try:
         content = maker(name, suffix) if maker else files.make(name)
     except files.Unmade as error:
         return missing(f"{name}: {error}")
     except ImportError as error:
         return missing(f"{name}: needs the package {error.name}")
-    path = folder / f"content.{suffix}"
+    path = path or folder / f"content.{suffix}"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    made = found(folder, kind_of(suffix), f"drawn by code: the name ends with .{suffix}", type=files.TYPES.get(suffix, "application/octet-stream"))
-    return made
+    return found(folder, kind_of(suffix), f"drawn by code: the name ends with .{suffix}", type=files.TYPES.get(suffix, "application/octet-stream"))
 
 
 def kind_of(suffix):

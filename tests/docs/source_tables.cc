@@ -50,6 +50,7 @@ struct Format {
 constexpr Format kFormats[] = {
     {"`suite.json`", "suites/load.h", R"(kFormat = (\d+);)"},
     {"`expectations.json`", "suites/expectations.h", R"(kExpectationsFormat = (\d+);)"},
+    {"`hub.names.json`", "suites/hub_names.h", R"(kHubNamesFormat = (\d+);)"},
     {"`plan.json`", "runner/archive/run_folder.cc", R"(kPlanFormat = (\d+);)"},
     {"`record.jsonl`", "runner/archive/run_record.cc", R"(kRecordFormat = (\d+);)"},
     {"`gaps.jsonl`", "runner/archive/gap_record.cc", R"(kGapFormat = (\d+);)"},

@@ -415,14 +415,18 @@ Hub::Impl::Outcome Hub::Impl::content_answer(const Job& job, const std::string& 
         return http::file_response(job.request, std::move(file));
     }
     const auto range = http::range_of(job.request.range, size);
-    if (range && range->size != size && !job.is_checked && blobs_->needs_check(sha256, size))
-        return Unchecked{sha256, size};
     const auto damaged = [this, entry](const std::string& why) {
         Entry bad = entry;
         bad.how = How::damaged;
         bad.why = why;
         journal_.add(bad);
     };
+    if (range && range->size != size && blobs_->needs_check(sha256, size)) {
+        if (!job.is_checked) return Unchecked{sha256, size};
+        const std::string why = "the stored file cannot be read, or it changes";
+        damaged(why);
+        return refused({500, "", why});
+    }
     auto open = blobs_->body_of(sha256, size, [this, damaged](const std::string& why) {
         const std::lock_guard lock(mutex_);
         damaged(why);

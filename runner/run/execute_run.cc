@@ -76,10 +76,6 @@ std::FILE* open_run_log(const fs::path& folder) {
     return fd ? ::fdopen(fd->release(), "a") : nullptr;
 }
 
-bool confirms_all(const Ready& ready) {
-    return ready.settings.text(Setting::confirm) == "all";
-}
-
 // The failures that earlier runs have shown, also those of this command.
 plan::EarlierFailures evidence_of(const Execution& execution) {
     plan::EarlierFailures evidence = execution.shared->evidence;
@@ -95,7 +91,7 @@ Recorder::Settings recorder_settings(const Ready& ready, const Execution& execut
                        .retries = ready.settings.retries(),
                        .maxfail = execution.plan.maxfail,
                        .seeds = seeds},
-            .confirmation = {.confirm_all = confirms_all(ready),
+            .confirmation = {.confirm_all = ready.settings.text(Setting::confirm) == "all",
                              .gives_verdicts = !ready.child.keep_going,
                              .evidence = evidence_of(execution)},
             // With seeds a test is flaky that fails with one of the streams.
@@ -385,9 +381,7 @@ Expected<ExecutionResult> execute_run(const Ready& prepared, store::Store& store
     constexpr std::chrono::milliseconds kEventLoopBusyTimeout{20};
     store.set_patience(kEventLoopBusyTimeout);
     auto first = TRY(first_jobs(jobs, recorder, display, store, execution));
-    std::set<std::string> spared;
-    if (!confirms_all(ready)) spared = execution.shown.modules;
-    choose_fresh_jobs(first, execution.past, spared, ready.settings.jobs());
+    choose_fresh_jobs(first, execution.past, execution.shown.modules, ready.settings.jobs());
     SharedByRuns& shared = *execution.shared;
     const bool is_first = !shared.preload;
     auto zygote =

@@ -158,6 +158,13 @@ store::SuitePast past_of_results(const fs::path& results, const std::string& sui
     return {};
 }
 
+store::ShownFailures shown_before(const Ready& ready, const store::Store& store,
+                                  const store::RunInfo& run) {
+    if (!ready.settings.on(Setting::warm) || ready.settings.text(Setting::confirm) == "all")
+        return {};
+    return store::shown_failures(store, run).value_or(store::ShownFailures{});
+}
+
 Expected<plan::Plan> plan_whole_run(const NewRun& fresh, const store::SuitePast& past,
                                     bool for_shards) {
     return plan_for(fresh.ready, fresh.selection,

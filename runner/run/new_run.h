@@ -15,6 +15,7 @@
 #include "runner/run/expectations/open_expectations.h"
 #include "runner/run/ready.h"
 #include "runner/run/run_suite.h"
+#include "runner/store/shown_failures.h"
 #include "runner/store/store.h"
 
 namespace compat::run {
@@ -39,6 +40,10 @@ struct NewRun {
 
 // The whole plan. For shards only durations of whole runs count: cutting must not depend on earlier
 // shards.
+// The failures that earlier runs have shown; none where all are confirmed, where nothing is forked,
+// or where the database cannot be read.
+[[nodiscard]] store::ShownFailures shown_before(const Ready& ready, const store::Store& store,
+                                                const store::RunInfo& run);
 [[nodiscard]] Expected<plan::Plan> plan_whole_run(const NewRun& fresh, const store::SuitePast& past,
                                                   bool for_shards);
 // The run's own plan: one shard's if the run is a shard.

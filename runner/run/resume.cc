@@ -18,6 +18,7 @@
 #include "runner/exec/signals.h"
 #include "runner/run/execute_run.h"
 #include "runner/run/hub/run_hub.h"
+#include "runner/run/new_run.h"
 #include "runner/run/run_suite.h"
 #include "runner/run/variables.h"
 
@@ -161,7 +162,7 @@ Expected<ExitCode> continue_run(Expected<OpenRun> opened, const fs::path& result
         info.commit != ready.prepared.source.commit)
         execution.notes.push_back("the suite's source or torch has changed since this run began");
     execution.past = store->past_of(ready.suite.name).value_or(store::SuitePast{});
-    execution.shown = store::shown_failures(*store, info).value_or(store::ShownFailures{});
+    execution.shown = shown_before(ready, *store, info);
     std::vector<std::string> modules;  // the runner may have died before it had planned them
     for (const auto& module : execution.plan.modules) modules.push_back(module.path);
     exec::block_termination_signals();  // an interrupt from here on is stored

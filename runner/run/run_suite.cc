@@ -128,7 +128,7 @@ Expected<RunResult> run_once(const RunRequest& request, const config::Invocation
     auto info = TRY(info_of_new_run(fresh, request, invocation, run));
     info.plan = planned.id;
     if (!fresh.expectations.note.empty()) notes.push_back(fresh.expectations.note);
-    auto shown = store::shown_failures(*store, info).value_or(store::ShownFailures{});
+    auto shown = shown_before(ready, *store, info);
     exec::block_termination_signals();  // an interrupt from here on is stored
     TRY(begin_run(*store, run, plan, info));
     const auto executed = TRY(execute_run(ready, *store,

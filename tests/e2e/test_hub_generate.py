@@ -439,7 +439,8 @@ def test_padding_and_late_tokens_are_as_the_family_has_them(tmp_path):
 def test_files_of_a_space_are_drawn(tmp_path):
     """Tests name pictures of demonstrations by their address. Nobody runs the program of one."""
     space = {"kind": "space", "name": "org/demo", "revision": "main"}
-    _, answers = ask(tmp_path / "out", {**space, "file": "sounds/a.wav"}, {**space, "file": "notes.txt"}, {**space, "file": "app.py"}, {**space, "file": None})
+    _, answers = ask(tmp_path / "out", {**space, "file": "sounds/a.wav"}, {**space, "file": "notes.txt"})
     assert contents(answers[0])["sounds/a.wav"].startswith(b"RIFF")
-    assert list(contents(answers[1])) == ["notes.txt", "sounds/a.wav"]
-    assert [a["missing"] for a in answers[2:]] == ["no rule makes app.py of a space", "no rule makes the program of a space"]
+    assert list(contents(answers[1])) == ["README.md", "notes.txt", "sounds/a.wav"]
+    _, answers = ask(tmp_path / "other", {**space, "file": "app.py"}, {**space, "file": "a.wav"})
+    assert [list(contents(answer)) for answer in answers] == [["README.md"], ["README.md", "a.wav"]], "a file that is not made denies no other"

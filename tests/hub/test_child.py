@@ -340,7 +340,12 @@ KEPT = """
         counter = 0
         def model(self):
             if not hasattr(type(self), "_model"): type(self)._model = Model("made-in-a-class")
-        def test_a1(self): Model("made-alone"); A.counter += 1; log.debug("a package's cache")
+        def test_a1(self):
+            words = locals()
+            words.pop("self")
+            Model("made-alone")
+            assert "self" not in words, "nobody looks at a test's variables"
+            A.counter += 1; log.debug("a package's cache")
         def test_a2(self): self.model()
         def test_a3(self): pass
     class B(unittest.TestCase):
@@ -353,7 +358,9 @@ KEPT = """
     """
 IN_TABLE = """
     import urllib.request
-    table = {}
+    class Lazy:
+        __class__ = property(lambda self: 1 / 0)
+    lazy, table = Lazy(), {"x": None}
     def in_table():
         table["x"] = [urllib.request.urlopen(f"https://huggingface.co/org/made-in-a-table/resolve/main/c").read()]
     """

@@ -117,7 +117,7 @@ def make_adapter(decision, name, folder, source, hints):
     with tempfile.TemporaryDirectory() as place:
         answer = models.make_transformers(base_decision, base, Path(place), base_hints)
         architecture = answer["class"].split(",")[0]
-        kind = attach(Path(place), base, decision.seed, folder, architecture, task_of(architecture, hints))
+        kind = attach(Path(place), base, name, decision.seed, folder, architecture, task_of(architecture, hints))
         if any("Tokenizer" in word for word in hints.classes):
             copy_tokenizer(Path(place), folder)
     tags = [f"base_model:adapter:{base}", "peft", "safetensors"]
@@ -130,7 +130,7 @@ def copy_tokenizer(place, folder):
             (folder / path.name).write_bytes(path.read_bytes())
 
 
-def attach(base_folder, base, name, folder, architecture, task):
+def attach(base_folder, base, name, seed, folder, architecture, task):
     """Puts an adapter on the model and saves the adapter alone."""
     import peft
 
@@ -138,7 +138,7 @@ def attach(base_folder, base, name, folder, architecture, task):
 
     config_name, fields = kind_of(name)
     model = class_named(architecture).from_pretrained(base_folder)
-    seed_everything(name)
+    seed_everything(seed)
     config_class = getattr(peft, config_name)
     try:
         adapted = peft.get_peft_model(model, config_class(task_type=task, **fields))

@@ -242,7 +242,8 @@ def _see_companions(node, hints):
             loaded[text.value] = None
         elif re.fullmatch(r"[\w.-]+/[\w.-]+", text.value):
             other[text.value] = None
-    hints.companions = {**hints.companions, **loaded, **other}
+    others = dict.fromkeys([*hints.companions, *other])
+    hints.companions = {**loaded, **{name: None for name in others if name not in loaded}}
 
 
 def _loads_in(scope):

@@ -27,10 +27,14 @@ def make_url(url, folder, source):
 
 
 def make_space(name, file, folder):
-    """The answer for a space, which has the files that it was asked for. Nobody runs its program."""
-    if not file or files.suffix_of(file) not in files.MAKERS:
-        return missing(f"no rule makes {file or 'the program'} of a space")
-    return answer(folder, f"{name}/{file}", files.suffix_of(file), None, folder / file)
+    """The answer for a space. It is there for the whole run, with the files that are asked for and drawn;
+    nobody runs its program."""
+    (folder / "README.md").write_text(f"# {name}\n", encoding="utf-8")
+    if file and file != "README.md" and files.suffix_of(file) in files.MAKERS:
+        made = answer(folder, f"{name}/{file}", files.suffix_of(file), None, folder / file)
+        if "missing" not in made:
+            return made
+    return found(folder, "a space", "its files are drawn when they are asked for")
 
 
 def is_picture(parts, suffix):

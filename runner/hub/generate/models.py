@@ -87,8 +87,12 @@ def save_weights(candidates, config, folder, name, facts):
         *with_head, own = map(class_named, candidates)
         chosen = next((c for c in with_head if saving.has_all_of(c, own, config)), own)
         saving.save(chosen, config, folder, name, facts)
+    except (MemoryError, OSError):  # the machine's trouble, not the class's: an answer would be kept
+        raise
     except Exception as error:
         traceback.print_exc()
+        for path in folder.glob("*.safetensors*"):
+            path.unlink()
         return f"{type(error).__name__}: {error}"[:300]
     if chosen is not own:
         saving.patch_json(folder / "config.json", {"architectures": [own.__name__]})

@@ -70,8 +70,9 @@ def absent(name, revision, hints):
 
 def decide(name, hints):
     """The model that the name means; None if no rule knows it."""
-    for rule in (_by_statement, _by_adapter, _by_spelled_class, _by_other_library, _by_loaded_class, _by_document,
-                 _by_spelled_type, _by_folder, _by_default):  # fmt: skip
+    rules = (_by_statement, _by_adapter, _by_spelled_class, _by_other_library, _by_loaded_class, _by_document,
+             _by_spelled_type, _by_folder, _by_default)  # fmt: skip
+    for rule in (_by_other_library,) if hints.stated and _is_diffusers(hints.stated) else rules:
         decision = rule(name, hints)
         if decision is not None:
             decision.sentence = _sentence_class(name, hints)

@@ -30,7 +30,7 @@ def make_dataset(name, file, folder, source):
     """The answer for a dataset's repository. `source`: the suite's source (source.py)."""
     row = stated_or_known(name, source)
     use = dataset_source.use_of(name, source, KNOWN if row else dataset_source.MOST)
-    if ABSENT.search(name):
+    if ABSENT.search(name) and (source is None or name not in source.datasets):
         return missing(f"the name {name} says that there is none")
     if use is None and row is None:
         return missing(f"neither the suite's source nor the table of datasets names {name}")

@@ -39,7 +39,7 @@ def _is_public(host):
 def _is_question(path):
     """Whether a POST there asks for information: which of many paths a repository has."""
     parts = path.partition("?")[0].strip("/").split("/")
-    return parts[0] == "api" and parts[1] in _KINDS and "paths-info" in parts[3:-1][:2]
+    return parts[0] == "api" and len(parts) > 1 and parts[1] in _KINDS and "paths-info" in parts[3:-1][:2]
 
 
 def moved(url, method, endpoint):

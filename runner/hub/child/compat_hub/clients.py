@@ -59,7 +59,10 @@ class _Patches:
         self._http, self._pools, self._httpx = _Ground(), _Ground(), _Ground()
 
     def _moved(self, url, method):
-        return addresses.moved(url, method, self._endpoint)
+        try:
+            return addresses.moved(url, method, self._endpoint)
+        except Exception:  # the client's own error says it better
+            return None
 
     def _answered(self, url, answer, status="status"):
         """`url`: as it was sent. The answer may be anything, if the suite has made it."""
@@ -220,7 +223,7 @@ class _Patches:
                 try:
                     answer = await original(session, method, sent, *args, **kwargs)
                 except module.ClientResponseError as error:
-                    self._answered(str(error.request_info.real_url), error)
+                    self._answered(str(getattr(error.request_info, "real_url", "")), error)
                     raise
                 for one in (*answer.history, answer):
                     self._answered(str(one.url), one)
@@ -301,7 +304,10 @@ def _harness_recorder(module):
     def make_init(original):
         def init(recorder, *args, **kwargs):
             original(recorder, *args, **kwargs)
-            os.environ[_MODULE] = recorder.module
+            try:
+                os.environ[_MODULE] = recorder.module
+            except ValueError:  # an encoding without these letters
+                os.environ.pop(_MODULE, None)
 
         return init
 

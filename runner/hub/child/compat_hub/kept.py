@@ -7,6 +7,7 @@ own code that are on the stack; packages keep caches that say nothing. Not here:
 classes, whose scope is known (notes.py).
 """
 
+import itertools
 import os
 import sys
 import threading
@@ -26,12 +27,14 @@ _watched = {}  # owner's id → (owner, area, its state before, the things that 
 def watch(thing, root):
     """Call when the running test loads `thing`, before it has it. `root`: the suite's folder. True: a cache on
     the stack keeps it."""
-    frames = _stack()
+    frames = [frame for frame in _stack() if _is_in(frame.f_code.co_filename, root + os.sep)]
     if any(_is_cached(frame) for frame in frames):
         return True
     area = _area(frames, root)
     for owner in _owners(frames, area):
-        _watched.setdefault(id(owner), (owner, area, _state(owner, area), set()))[3].add(thing)
+        if id(owner) not in _watched:
+            _watched[id(owner)] = owner, area, _state(owner, area), set()
+        _watched[id(owner)][3].add(thing)
     return False
 
 
@@ -39,12 +42,13 @@ def settle():
     """At the test's end: the things that outlive it, each with the names of classes whose tests can reach
     it; None: all tests."""
     found = []
-    for owner, area, before, things in _watched.values():
+    watched = list(_watched.values())  # a thread may still load
+    _watched.clear()
+    for owner, area, before, things in watched:
         now = _state(owner, area)
         if any(before.get(name) != state for name, state in now.items()):
-            names = _family(owner) if isinstance(owner, type) else None
+            names = {one.__name__ for one in _below(owner)} if isinstance(owner, type) else None
             found += [(thing, names) for thing in things]
-    _watched.clear()
     return found
 
 
@@ -71,11 +75,17 @@ def _is_cached(frame):
 
 
 def _classes(frame):
+    """Those whose method it may be. Not by f_locals: before Python 3.13 that changes what locals() has given,
+    and keeps objects alive."""
     code = frame.f_code
     if not code.co_argcount or code.co_varnames[0] not in ("self", "cls"):
         return ()
-    first = frame.f_locals.get(code.co_varnames[0])
-    return (first if isinstance(first, type) else type(first)).__mro__
+    owner = frame.f_globals
+    for name in getattr(code, "co_qualname", "").split(".")[:-1]:  # Python 3.11
+        owner = (owner if type(owner) is dict else vars(owner)).get(name)
+        if not issubclass(type(owner), type):
+            return ()
+    return () if type(owner) is dict else tuple(dict.fromkeys((*owner.__mro__, *_below(owner))))
 
 
 def _is_in(file, area):
@@ -108,22 +118,40 @@ def _state(owner, area, depth=1):
     """The things that names lead to. An object of a class of the suite's own may be a cache."""
     state = {}
     for name, value in list((vars(owner) if isinstance(owner, type) else owner).items()):
-        if isinstance(value, _PLAIN) or name.startswith("__"):
+        kind = type(value)  # isinstance would ask the object, and wake a lazy one
+        if issubclass(kind, _PLAIN) or name.startswith("__"):
             continue
         inside = ()
-        if isinstance(value, _TABLES):
-            inside = len(value)
-        elif depth and _is_own(type(value), area) and isinstance(getattr(value, "__dict__", None), dict):
-            inside = frozenset(_state(value.__dict__, area, depth - 1).items())
+        if issubclass(kind, _TABLES):
+            inside = _entries(value)
+        elif depth and _is_own(kind, area):
+            inside = frozenset(_state(_attributes(value), area, depth - 1).items())
         state[name] = id(value), inside
     return state
 
 
-def _family(owner):
-    names, waiting = set(), [owner]
+def _entries(table):
+    """How many there are, and the first ones, without a method of the table's own class."""
+    base = next(one for one in _TABLES if issubclass(type(table), one))
+    values = dict.values(table) if base is dict else base.__iter__(table)
+    first = itertools.islice(values, 256)
+    return (base.__len__(table), *(id(value) for value in first if not issubclass(type(value), _PLAIN)))
+
+
+def _attributes(value):
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return own if type(own) is dict else {}
+
+
+def _below(owner):
+    """The class and all that are made from it."""
+    found, waiting = [], [owner]
     while waiting:
         one = waiting.pop()
-        if one.__name__ not in names:
-            names.add(one.__name__)
+        if one not in found:
+            found.append(one)
             waiting += type.__subclasses__(one)
-    return names
+    return found

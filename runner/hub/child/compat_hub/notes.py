@@ -12,7 +12,7 @@ import sys
 
 _RECORD, _TEST = "COMPAT_HUB_RECORD", "COMPAT_HUB_TEST"
 _MARK = "/67656e657261746564"  # "generated"; after a slash a commit of 40 digits
-_MOST = 20000  # notes of a process: a test may ask for any number of names
+_MOST = 200000  # notes of a process: a test may ask for any number of names
 
 _open, _send, _close, _environ = os.open, os.write, os.close, os.environ
 
@@ -76,9 +76,9 @@ def _is_fork_server():
 
 def _keep_later():
     try:
-        from compat_hub import kept
-
-        _kept.extend(one for one in kept.settle() if one not in _kept)
+        kept = sys.modules.get("compat_hub.kept")  # none: nothing was loaded
+        if kept is not None:
+            _kept.extend(one for one in kept.settle() if one not in _kept)
     except Exception:
         pass
 
@@ -96,7 +96,7 @@ def note(kind, name, how):
         try:
             from compat_hub import kept
 
-            if kept.watch(thing, _now["root"]):
+            if kept.watch(thing, _now["root"]) and (thing, None) not in _kept:
                 _kept.append((thing, None))
         except Exception:
             pass
@@ -127,12 +127,15 @@ def _append():
     path = _now["record"] or _environ.get(_RECORD)
     if not path:
         return
-    lines = _waiting[:]
-    del _waiting[:]
+    if not _waiting:
+        return
     try:
         file = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o644)
     except OSError:
-        return
+        return  # the next note tries again
+    count = len(_waiting)
+    lines = _waiting[:count]
+    del _waiting[:count]
     try:
         _send(file, b"".join(lines))
     except OSError:

@@ -67,10 +67,10 @@ def hints_of(parts, folder, name, text):
 # ---- the protocol
 
 def test_each_line_has_an_answer_and_a_bad_one_ends_nothing(tmp_path):
-    _, answers = ask(tmp_path / "out", "not JSON", {"kind": "space", "name": "a/b"}, {"kind": "model"})
+    _, answers = ask(tmp_path / "out", "not JSON", {"kind": "collection", "name": "a/b"}, {"kind": "model"})
     assert [a["status"] for a in answers] == [404, 404, 404]
     assert answers[0]["id"] is None and answers[1]["id"] == 1
-    assert "space" in answers[1]["missing"] and "KeyError" in answers[2]["missing"]
+    assert "collection" in answers[1]["missing"] and "KeyError" in answers[2]["missing"]
 
 
 def test_the_key_follows_the_source(tmp_path):

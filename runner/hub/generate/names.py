@@ -268,7 +268,7 @@ def documented_type(name):
 @functools.cache
 def documents():
     """Checkpoint → model types, as the docstrings of the installed config classes link them, or
-    what writes these docstrings is told."""
+    as the decorator that writes them gets the name."""
     import transformers
 
     found = {}

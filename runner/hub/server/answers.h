@@ -1,5 +1,5 @@
-// Answers of the hub's API, made from the model alone. Pure. Not for content (store/blobs.h), nor for
-// what the model lacks (hub.cc).
+// Answers of the hub's API, made from the model alone. Pure. Not for content (store/blobs.h), nor
+// for what the model lacks (hub.cc).
 #pragma once
 
 #include <string>

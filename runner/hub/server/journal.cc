@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kLogBytes = 16 << 20;
-constexpr std::uint64_t kRequestsPerLine = 100;  // so many may be lost if the run is killed
+constexpr std::uint64_t kRequestsPerLine = 100;  // a run that is killed loses fewer
 constexpr std::size_t kMostNamed = 1'000, kMostSeen = 100'000, kWhyBytes = 500;
 
 // Lines about nothing that was asked for.

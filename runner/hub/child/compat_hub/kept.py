@@ -93,10 +93,9 @@ def _is_in(file, area):
 
 
 def _area(frames, root):
-    """The folder of the test's own code: the outermost frame is the test, and tests/a/test_b.py has its
-    helpers below tests."""
-    own = [frame.f_code.co_filename for frame in frames if _is_in(frame.f_code.co_filename, root + os.sep)]
-    folder, found, _ = own[-1][len(root) + 1 :].partition(os.sep) if own else ("", "", "")
+    """The folder of the test's own code: the outermost of the suite's frames is the test, and
+    tests/a/test_b.py has its helpers below tests."""
+    folder, found, _ = frames[-1].f_code.co_filename[len(root) + 1 :].partition(os.sep) if frames else ("", "", "")
     return os.path.join(root, folder, "") if found else os.path.join(root, "")
 
 
